@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * RDS: the contract between the core and its transports.
+ *
+ * A transport module includes this file and net/rds/wire.h, nothing else of RDS.
+ *
+ * Objects.  A *connection* (struct rds_conn) joins a local and a foreign address over
+ * one transport; it has 1..max_paths *paths* (struct rds_path).  A path has at most
+ * one *link* (the transport's word for it: a TCP socket, a queue pair).  Each link
+ * attempt has an *epoch*; every upcall that concerns a link carries the epoch it
+ * was started with, and the core ignores upcalls of an older one.
+ *
+ * Who may run what on a path.  start(), stop() and send() run in process context, may
+ * sleep, and are serialised by the path's link mutex, which the core holds around
+ * them.  Upcalls never take that mutex and never call back into the transport, so
+ * they may be made from softirq and under the transport's own locks.
+ */
+#ifndef _NET_RDS_H
+#define _NET_RDS_H
+
+#include <linux/bvec.h>
+#include <linux/in6.h>
+#include <linux/jump_label.h>
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/rds.h>
+#include <linux/refcount.h>
+#include <linux/types.h>
+#include <linux/uio.h>
+#include <net/net_namespace.h>
+
+struct rds_conn;
+struct rds_hdr;
+struct rds_info_sink;
+struct rds_path;
+struct rds_pin;
+struct rds_sock;
+
+/* Symbols of the core live in this namespace; see "names of our own" in Documentation. */
+#define RDS_SYMBOL_NS		RDS_TRANSPORT
+
+/* Kernel-internal transport number of the loopback transport; visible in SO_RDS_TRANSPORT. */
+#define RDS_TRANS_LOOP		3
+
+/* rds_transport.caps */
+#define RDS_CAP_ZCOPY		0x01	/* payload pages may belong to user space */
+#define RDS_CAP_ANY_NETNS	0x02	/* works outside the initial namespace */
+#define RDS_CAP_SENDS_CONG	0x04	/* carries congestion maps and the handshake */
+#define RDS_CAP_LOCAL_VIA_LOOP	0x08	/* local destinations go through the loopback transport */
+#define RDS_CAP_CANONICAL	0x10	/* only the smaller address keeps a link it made itself */
+#define RDS_CAP_TOS		0x20	/* SIOCRDSSETTOS is understood (mapped by tos_map) */
+#define RDS_CAP_ACK_REQUIRED	0x40	/* the header asks for acknowledgements (verbs) */
+
+/**
+ * struct rds_message - one message on its way out
+ * @ref: references: path queue, transport in flight, sender
+ * @node: membership in a path's queue, its sent list or a local list (path->lock)
+ * @rs: sending socket, counted; NULL for pings and pongs of the kernel
+ * @seq: sequence number, fixed when queued
+ * @ack_pos: set by the transport when it takes the message: the position, in the
+ *	transport's own monotonic unit, at which the message is acknowledged
+ * @len: payload bytes
+ * @charge: bytes charged to the socket's send buffer, 0 once released
+ * @sport: source port, host order
+ * @dport: destination port, host order
+ * @flags: header flags (RDS_FLAG_RETRANSMITTED is set by the core when it requeues)
+ * @nr_bvec: payload pieces, 0 if the payload is linear
+ * @ext: extension headers
+ * @pin: pinned user pages behind @bvec (zero copy), or NULL
+ * @bvec: payload pieces, page memory that may be handed over by reference; the sum of
+ *	the lengths is @len.  Immutable after the message was queued
+ * @data: linear payload if @nr_bvec is 0 (slab memory: copy, never hand over)
+ */
+struct rds_message {
+	refcount_t ref;
+	struct list_head node;
+	struct rds_sock *rs;
+	u64 seq;
+	u64 ack_pos;
+	u32 len;
+	u32 charge;
+	u16 sport;
+	u16 dport;
+	u8 flags;
+	u16 nr_bvec;
+	u8 ext[16];
+	struct rds_pin *pin;
+	struct bio_vec *bvec;
+	u8 data[] __aligned(8);
+};
+
+void rds_message_put(struct rds_message *m);
+
+static inline void rds_message_get(struct rds_message *m)
+{
+	refcount_inc(&m->ref);
+}
+
+struct rds_incoming;
+
+/**
+ * struct rds_inc_ops - how to get at the payload of an incoming message
+ * @read: copy @n payload bytes from offset @off into @to; process context (may fault)
+ *	or any context when @to is a kernel iterator; 0 or -EFAULT
+ * @free: free the object; any context
+ */
+struct rds_inc_ops {
+	int (*read)(struct rds_incoming *inc, size_t off, struct iov_iter *to, size_t n);
+	void (*free)(struct rds_incoming *inc);
+};
+
+/* Indices of rds_incoming.trace: clock readings (local_clock(), ns) */
+enum rds_rx_clock {
+	RDS_RX_CLOCK_FIRST,	/* first byte seen by the transport */
+	RDS_RX_CLOCK_HDR,	/* header complete */
+	RDS_RX_CLOCK_QUEUED,	/* on the socket (core) */
+	RDS_RX_CLOCK_READ,	/* being read (core) */
+	RDS_NR_RX_CLOCKS
+};
+
+/**
+ * struct rds_incoming - one message on its way in
+ * @node: membership in a batch or a socket's receive queue
+ * @ref: references: queue or reader
+ * @ops: payload access
+ * @saddr: sender
+ * @cookie: RDMA cookie from the header, 0 = none
+ * @seq: sequence number
+ * @stamp: real time of arrival if the socket asked for it, else 0
+ * @trace: clock readings, all zero unless rds_rx_tracing()
+ * @len: payload bytes
+ * @charge: bytes of memory charged to the socket
+ * @scope: interface of a link-local sender, else 0
+ * @sport: sender's port, host order
+ * @dport: receiver's port, host order
+ * @tos: type of service of the connection
+ *
+ * The transport fills @ops and, while rds_rx_tracing(), @trace[0..1]; the core the rest.
+ * Immutable once it is on a socket's queue.
+ */
+struct rds_incoming {
+	struct list_head node;
+	refcount_t ref;
+	const struct rds_inc_ops *ops;
+	struct in6_addr saddr;
+	u64 cookie;
+	u64 seq;
+	ktime_t stamp;
+	u64 trace[RDS_NR_RX_CLOCKS];
+	u32 len;
+	u32 charge;
+	u32 scope;
+	u16 sport;
+	u16 dport;
+	u8 tos;
+};
+
+void rds_inc_init(struct rds_incoming *inc, const struct rds_inc_ops *ops);
+struct rds_incoming *rds_inc_alloc_linear(u32 len, gfp_t gfp, u8 **data);
+void rds_inc_put(struct rds_incoming *inc);
+
+DECLARE_STATIC_KEY_FALSE(rds_rx_trace_key);
+
+static inline bool rds_rx_tracing(void)
+{
+	return static_branch_unlikely(&rds_rx_trace_key);
+}
+
+/**
+ * struct rds_stat_desc - counters of a transport, appended to RDS_INFO_COUNTERS
+ * @names: counter names, at most 31 characters each
+ * @nr: number of counters
+ * @nr_ref: how many of them (from the first) the reference transport has, in its order;
+ *	the rest is listed after all reference counters of all transports
+ * @base: per-CPU array of @nr u64
+ */
+struct rds_stat_desc {
+	const char *const *names;
+	unsigned int nr;
+	unsigned int nr_ref;
+	u64 __percpu *base;
+};
+
+/**
+ * struct rds_transport - what a transport gives to the core
+ * @name: name in info records, at most 15 characters
+ * @type: RDS_TRANS_IB, RDS_TRANS_TCP or RDS_TRANS_LOOP
+ * @owner: module
+ * @caps: RDS_CAP_*
+ * @max_paths: paths a connection may have (1..8)
+ * @path_priv_size: bytes of private data the core allocates, zeroed, with each path
+ * @stats: counters, or NULL
+ * @owns_addr: is @addr local and usable in @net (@scope: interface index or 0);
+ *	process context under RCU, does not sleep
+ * @path_init: prepare the private data of a new path; may sleep; 0 or -errno
+ * @path_free: undo @path_init; called after stop() when nothing runs any more; may sleep
+ * @start: make a link: connect, or (@adopt) take over the one that the transport parked
+ *	before it called rds_path_accept().  May sleep, link mutex held.  The outcome
+ *	arrives as rds_path_link_up() or rds_path_drop() with @epoch, from any context; a
+ *	negative return counts as a drop
+ * @stop: take the link down.  May sleep, link mutex held, idempotent, also called when
+ *	start() failed.  Received data is delivered first (drain) unless @abort.
+ *	Afterwards no callback of this epoch runs and no partial message is left
+ * @send: pull control frames and messages and write as much as there is room for.  May
+ *	sleep, link mutex held, path UP.  0: nothing left that could be sent now (all
+ *	taken, or rds_path_kick() will follow when there is room); negative: link is dead
+ * @discard: forget a link parked for this path (refused, or the path is going away)
+ * @info: write the transport's info records for @opt in namespace @net; may sleep
+ * @tos_map: wire TOS for the value an application gave (with RDS_CAP_TOS)
+ * @release_net: no connection of @net is left and none can be made
+ */
+struct rds_transport {
+	const char *name;
+	int type;
+	struct module *owner;
+	u32 caps;
+	unsigned int max_paths;
+	size_t path_priv_size;
+	const struct rds_stat_desc *stats;
+
+	bool (*owns_addr)(struct net *net, const struct in6_addr *addr, u32 scope);
+	int (*path_init)(struct rds_path *p);
+	void (*path_free)(struct rds_path *p);
+	int (*start)(struct rds_path *p, u32 epoch, bool adopt);
+	void (*stop)(struct rds_path *p, bool abort);
+	int (*send)(struct rds_path *p);
+	void (*discard)(struct rds_path *p);
+	void (*info)(struct net *net, int opt, struct rds_info_sink *sink);
+	u8 (*tos_map)(u8 tos);
+};
+
+/* Registry.  register: 0 or -EEXIST.  unregister destroys all connections of the transport and waits. */
+int rds_transport_register(struct rds_transport *t);
+void rds_transport_unregister(struct rds_transport *t);
+
+/* A transport's namespace goes away: destroy its connections there; waits.  No new ones can appear in a dying netns. */
+void rds_transport_exit_net(struct rds_transport *t, struct net *net);
+/* Drop all paths of @t in @net that own a link (a sysctl changed); legacy peers one path at a time. */
+void rds_transport_reset_net(struct rds_transport *t, struct net *net);
+
+/* Facts about a path; all immutable for its lifetime. */
+void *rds_path_priv(const struct rds_path *p);
+struct net *rds_path_net(const struct rds_path *p);
+struct rds_conn *rds_path_conn(const struct rds_path *p);
+unsigned int rds_path_index(const struct rds_path *p);
+const struct in6_addr *rds_path_laddr(const struct rds_path *p);
+const struct in6_addr *rds_path_faddr(const struct rds_path *p);
+u32 rds_path_scope(const struct rds_path *p);
+u8 rds_path_tos(const struct rds_path *p);
+/* The local address is numerically smaller: this side makes the canonical link. */
+bool rds_path_is_active(const struct rds_path *p);
+
+/*
+ * Incoming links.  rds_conn_find_or_create(): counted connection or ERR_PTR(-ENOMEM,
+ * -ENETDOWN, -EOPNOTSUPP for a local peer); may sleep.  rds_conn_accept_path(): the path an
+ * incoming link from @peer_port belongs to; may sleep; valid while the connection is held.
+ */
+struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *t,
+					 const struct in6_addr *laddr,
+					 const struct in6_addr *faddr, u32 scope, u8 tos);
+void rds_conn_put(struct rds_conn *c);
+struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port);
+/* The larger peer knocked (non-canonical connect): connect path 0 if it is down and N <= 1. */
+void rds_conn_nudged(struct rds_conn *c);
+
+/*
+ * Upcalls about the link.  Any context.
+ * rds_path_accept(): the transport parked a link in the path's private data (replacing an
+ * older parked one, which it discards itself).  0: it will be adopted by start(); -errno:
+ * the core called nothing, the transport must discard it.
+ */
+int rds_path_accept(struct rds_path *p);
+void rds_path_link_up(struct rds_path *p, u32 epoch);
+void rds_path_drop(struct rds_path *p, u32 epoch, int why);
+/* There is room again: run send() from the path's work. */
+void rds_path_kick(struct rds_path *p);
+
+/*
+ * Pulling work, only from send().
+ * rds_path_pull_control(): writes a complete control frame (congestion map and/or generation
+ * carrier) into @buf of at least RDS_CONTROL_MAX bytes; bytes written, 0 = none due.
+ * rds_path_control_due() is the cheap test before @buf is allocated.
+ * rds_path_pull(): the next message, moved to the sent list, with a reference for the
+ * caller; NULL = none.  rds_path_pull_undo() is not possible: what was pulled is the
+ * transport's until stop().  The caller sets ack_pos at once (see rds_path_pull()'s
+ * @end: the byte position after the previous message; ack_pos = *end + 48 + len is
+ * stored in the message and *end advanced, under path->lock).
+ * rds_message_hdr(): the 48 header bytes as they go on the wire now.
+ */
+#define RDS_CONTROL_MAX		(48 + 8192)
+bool rds_path_control_due(struct rds_path *p);
+size_t rds_path_pull_control(struct rds_path *p, u8 *buf);
+struct rds_message *rds_path_pull(struct rds_path *p, u64 *end);
+void rds_message_hdr(const struct rds_message *m, u8 out[48]);
+
+/*
+ * rds_path_acked(): everything with ack_pos <= @pos is safe at the peer.  Any context; call
+ * once per batch, not per message.
+ */
+void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos);
+
+/**
+ * struct rds_rx_batch - messages of one receive pass, delivered with one wake-up per socket
+ * @rs: socket the collected messages are for, counted, or NULL
+ * @list: collected messages
+ * @bytes: their payload bytes
+ * @nr: their number
+ * @port: their destination port
+ */
+struct rds_rx_batch {
+	struct rds_sock *rs;
+	struct list_head list;
+	u64 bytes;
+	u32 nr;
+	u16 port;
+};
+
+static inline void rds_rx_batch_init(struct rds_rx_batch *b)
+{
+	*b = (struct rds_rx_batch){ .list = LIST_HEAD_INIT(b->list) };
+}
+
+/*
+ * rds_path_deliver(): a complete frame (message, ping, pong, handshake or congestion map)
+ * arrived.  Takes @inc (whose reference passes to the core in every case).  One caller
+ * at a time per path.  rds_path_deliver_done(): end of the pass.
+ */
+void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
+		      struct rds_incoming *inc, struct rds_rx_batch *b);
+void rds_path_deliver_done(struct rds_path *p, struct rds_rx_batch *b);
+
+/* Emit one info record of exactly @size bytes (a multiple of nothing; all records of a source have one size). */
+void rds_info_emit(struct rds_info_sink *sink, const void *rec, size_t size);
+/* Walk the paths of @t in @net that own a link; @fn runs in process context and may sleep. */
+void rds_transport_for_each_path(struct rds_transport *t, struct net *net,
+				 void (*fn)(struct rds_path *p, void *arg), void *arg);
+
+#endif /* _NET_RDS_H */

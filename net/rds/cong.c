@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Congestion: a bitmap of ports for each local address, announced to every peer of that
+ * address; and what each peer announced to us.
+ *
+ * An update cannot be lost: a change bumps the map's generation, and a connection owes its
+ * peer a map as long as the generation it sent is not the current one.  A snapshot reads
+ * the generation first, so a change during the copy only causes one map more.
+ *
+ * On loopback both ends are here: the sender tests the receiver's local map itself.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "core.h"
+#include "trace.h"
+
+/* Scratch for one received map; used with c->lock held, hence bottom halves off. */
+static DEFINE_PER_CPU(u8 [RDS_CONG_MAP_BYTES], cong_scratch) __aligned(8);
+
+static const struct rhashtable_params map_params = {
+	.head_offset = offsetof(struct rds_cong_map, node),
+	.key_offset = offsetof(struct rds_cong_map, key),
+	.key_len = sizeof_field(struct rds_cong_map, key),
+	.automatic_shrinking = true,
+};
+
+static void map_free_rcu(struct rcu_head *rcu)
+{
+	kvfree(container_of(rcu, struct rds_cong_map, rcu));
+}
+
+/**
+ * rds_cong_map_get() - the local map of an address, created if need be
+ * @rn: namespace
+ * @addr: local address
+ * @scope: its interface if it is link-local, else 0
+ *
+ * Context: process, may sleep.
+ * Return: counted map or NULL for lack of memory.
+ */
+struct rds_cong_map *rds_cong_map_get(struct rds_net *rn, const struct in6_addr *addr, u32 scope)
+{
+	struct rds_cong_map *map, *old;
+
+	map = kvzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	if (!map)
+		return NULL;
+	map->key.addr = *addr;
+	map->key.scope = scope;
+	refcount_set(&map->ref, 1);
+	spin_lock_init(&map->lock);
+	INIT_LIST_HEAD(&map->conns);
+	init_waitqueue_head(&map->wq);
+
+	do {
+		rcu_read_lock();
+		old = rhashtable_lookup_get_insert_fast(&rn->maps, &map->node, map_params);
+		if (old && !IS_ERR(old) && !refcount_inc_not_zero(&old->ref))
+			old = ERR_PTR(-EAGAIN);		/* on its way out */
+		rcu_read_unlock();
+		if (old == ERR_PTR(-EAGAIN))
+			cond_resched();
+	} while (old == ERR_PTR(-EAGAIN) || old == ERR_PTR(-EBUSY));
+
+	if (!old)
+		return map;
+	kvfree(map);
+	return IS_ERR(old) ? NULL : old;
+}
+
+/**
+ * rds_cong_map_put() - drop a reference to a local map
+ * @rn: namespace
+ * @map: the map
+ *
+ * Context: any.
+ */
+void rds_cong_map_put(struct rds_net *rn, struct rds_cong_map *map)
+{
+	if (!refcount_dec_and_test(&map->ref))
+		return;
+	rhashtable_remove_fast(&rn->maps, &map->node, map_params);
+	call_rcu(&map->rcu, map_free_rcu);
+}
+
+/**
+ * rds_cong_join() - give a new connection its local map(s)
+ * @c: connection, not yet published
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rds_cong_join(struct rds_conn *c)
+{
+	u32 lscope = rds_addr_is_linklocal(&c->key.laddr) ? c->key.scope : 0;
+	u32 fscope = rds_addr_is_linklocal(&c->key.faddr) ? c->key.scope : 0;
+	struct rds_cong_map *map;
+
+	if (c->key.trans->type == RDS_TRANS_LOOP) {
+		c->floop = rds_cong_map_get(c->rn, &c->key.faddr, fscope);
+		return c->floop ? 0 : -ENOMEM;
+	}
+	map = rds_cong_map_get(c->rn, &c->key.laddr, lscope);
+	if (!map)
+		return -ENOMEM;
+	c->lmap = map;
+	c->lmap_sent = atomic_read(&map->gen);
+	spin_lock_bh(&map->lock);
+	list_add_tail(&c->lmap_node, &map->conns);
+	spin_unlock_bh(&map->lock);
+	return 0;
+}
+
+/**
+ * rds_cong_leave() - undo rds_cong_join()
+ * @c: connection, no longer in use
+ */
+void rds_cong_leave(struct rds_conn *c)
+{
+	if (c->floop)
+		rds_cong_map_put(c->rn, c->floop);
+	if (!c->lmap)
+		return;
+	spin_lock_bh(&c->lmap->lock);
+	list_del_init(&c->lmap_node);
+	spin_unlock_bh(&c->lmap->lock);
+	rds_cong_map_put(c->rn, c->lmap);
+}
+
+/**
+ * rds_cong_link_setup() - memory for the peer's map, before the first link is made
+ * @c: the connection
+ *
+ * Here and not when a map arrives, so that no update is lost for lack of memory; and not
+ * with the connection, so that peers which never answer cost little.
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int rds_cong_link_setup(struct rds_conn *c)
+{
+	u8 *map;
+
+	if (READ_ONCE(c->fmap) || !(c->key.trans->caps & RDS_CAP_SENDS_CONG))
+		return 0;
+	map = kvzalloc(RDS_CONG_MAP_BYTES, GFP_KERNEL_ACCOUNT);
+	if (!map)
+		return -ENOMEM;
+	if (cmpxchg_release(&c->fmap, NULL, map))
+		kvfree(map);
+	return 0;
+}
+
+/* ---- receiver side: our own ports --------------------------------------------- */
+
+/* Little-endian bitmap whatever the host: byte p / 8, bit p % 8. */
+#ifdef __BIG_ENDIAN
+#define MAP_BIT(port)	((port) ^ (BITS_PER_LONG - 8))
+#else
+#define MAP_BIT(port)	(port)
+#endif
+
+static void cong_publish(struct rds_net *rn, struct rds_cong_map *map);
+static void cong_notify(struct rds_net *rn, u64 cleared);
+
+/**
+ * rds_cong_update() - the receive queue or buffer of a socket changed
+ * @rs: the socket
+ *
+ * Congested above the receive buffer, free again below half of it.
+ *
+ * Context: any, no lock held.
+ */
+void rds_cong_update(struct rds_sock *rs)
+{
+	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
+	u64 rcvbuf = rds_rcvbuf(rs);
+	bool was, now;
+
+	if (!rds_is_bound(rs))
+		return;
+	spin_lock_bh(&rs->rx.lock);
+	was = rs->rx.congested;
+	now = was ? rs->rx.bytes >= rcvbuf / 2 && rs->rx.bytes : rs->rx.bytes > rcvbuf;
+	if (rs->rx.closed)
+		now = false;
+	if (now != was) {
+		rs->rx.congested = now;
+		if (now)
+			set_bit(MAP_BIT(rs->bound.port), rs->map->bits);
+		else
+			clear_bit(MAP_BIT(rs->bound.port), rs->map->bits);
+		smp_mb__after_atomic();
+		atomic_inc(&rs->map->gen);
+	}
+	spin_unlock_bh(&rs->rx.lock);
+	if (now == was)
+		return;
+	cong_publish(rn, rs->map);
+	if (!now) {
+		wake_up_all(&rs->map->wq);
+		cong_notify(rn, 1ULL << (rs->bound.port % RDS_CONG_MONITOR_SIZE));
+	}
+}
+
+/**
+ * rds_cong_release_port() - a socket is closing: its port is free again
+ * @rs: the socket, rx.closed already set
+ */
+void rds_cong_release_port(struct rds_sock *rs)
+{
+	rds_cong_update(rs);
+}
+
+static void cong_publish(struct rds_net *rn, struct rds_cong_map *map)
+{
+	struct rds_conn *c;
+
+	spin_lock_bh(&map->lock);
+	/* path->lock nests inside map->lock here and nowhere else the other way round. */
+	list_for_each_entry(c, &map->conns, lmap_node) {
+		rds_stat_inc(cong_update_queued);
+		if (c->paths[0])
+			rds_path_kick(c->paths[0]);
+	}
+	spin_unlock_bh(&map->lock);
+}
+
+/**
+ * rds_cong_update_due() - does the peer have an old map?
+ * @c: the connection
+ */
+bool rds_cong_update_due(const struct rds_conn *c)
+{
+	return c->lmap && READ_ONCE(c->lmap_sent) != (u32)atomic_read(&c->lmap->gen);
+}
+
+/**
+ * rds_cong_snapshot() - the local map as it goes to the peer now
+ * @c: the connection; path 0's link mutex held
+ * @out: RDS_CONG_MAP_BYTES bytes
+ */
+void rds_cong_snapshot(struct rds_conn *c, u8 *out)
+{
+	WRITE_ONCE(c->lmap_sent, (u32)atomic_read(&c->lmap->gen));
+	smp_rmb();	/* generation before bits: at worst one map too many */
+	memcpy(out, c->lmap->bits, RDS_CONG_MAP_BYTES);
+}
+
+/* ---- sender side: the peer's ports ---------------------------------------------- */
+
+/**
+ * rds_cong_test() - is a port of the peer congested?
+ * @c: the connection
+ * @port: destination port
+ */
+bool rds_cong_test(const struct rds_conn *c, u16 port)
+{
+	const u8 *map = c->floop ? (const u8 *)c->floop->bits : READ_ONCE(c->fmap);
+
+	return map && rds_map_test(map, port);
+}
+
+static void cong_mark(struct rds_sock *rs, u16 port)
+{
+	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
+
+	if (READ_ONCE(rs->monitor))
+		atomic64_or(1ULL << (port % RDS_CONG_MONITOR_SIZE), &rs->rx.cong_wait);
+	spin_lock_bh(&rn->lock);
+	if (list_empty(&rs->cong_node))
+		list_add_tail(&rs->cong_node, &rn->cong_waiters);
+	spin_unlock_bh(&rn->lock);
+}
+
+void rds_cong_forget(struct rds_sock *rs)
+{
+	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
+
+	spin_lock_bh(&rn->lock);
+	list_del_init(&rs->cong_node);
+	spin_unlock_bh(&rn->lock);
+}
+
+static bool cong_wait_over(struct rds_conn *c, u16 port)
+{
+	return !rds_cong_test(c, port) || rds_state_is_dying(READ_ONCE(c->paths[0]->state));
+}
+
+/**
+ * rds_cong_wait() - let a sender through, or make it wait, or refuse
+ * @rs: sending socket
+ * @c: connection
+ * @port: destination port
+ * @nonblock: do not wait
+ * @timeo: time the caller may still wait, reduced by the time waited
+ *
+ * Context: process.
+ * Return: 0, -ENOBUFS, -ETIMEDOUT, or the errno of an interrupted wait.
+ */
+int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblock, long *timeo)
+{
+	wait_queue_head_t *wq = c->floop ? &c->floop->wq : &c->cong_wq;
+	long ret;
+
+	if (likely(!rds_cong_test(c, port)))
+		return 0;
+	if (nonblock) {
+		cong_mark(rs, port);
+		smp_mb();	/* mark before test; pairs with the update's barrier */
+		if (!rds_cong_test(c, port))
+			return 0;
+		rds_stat_inc(cong_send_error);
+		return -ENOBUFS;
+	}
+	rds_stat_inc(cong_send_blocked);
+	ret = wait_event_interruptible_timeout(*wq, cong_wait_over(c, port), *timeo);
+	if (ret < 0) {
+		cong_mark(rs, port);
+		return sock_intr_errno(*timeo);
+	}
+	*timeo = *timeo == MAX_SCHEDULE_TIMEOUT ? *timeo : ret;
+	return ret ? 0 : -ETIMEDOUT;
+}
+
+/* One marked socket: move its bits, wake it; true if it still waits for others. */
+static bool cong_wake(struct rds_sock *rs, u64 cleared)
+{
+	struct sock *sk = rds_rs_to_sk(rs);
+	u64 hit;
+
+	if (!READ_ONCE(rs->monitor)) {
+		sk->sk_data_ready(sk);
+		return false;
+	}
+	hit = atomic64_fetch_andnot(cleared, &rs->rx.cong_wait) & cleared;
+	if (hit) {
+		atomic64_or(hit, &rs->rx.cong_ready);
+		sk->sk_data_ready(sk);
+	}
+	return atomic64_read(&rs->rx.cong_wait);
+}
+
+/* A map changed: tell the sockets that met ENOBUFS. */
+static void cong_notify(struct rds_net *rn, u64 cleared)
+{
+	LIST_HEAD(marked);
+	struct rds_sock *rs;
+	bool again;
+
+	atomic_inc(&rn->cong_gen);
+	smp_mb();	/* bits and generation before the list; pairs with rds_cong_wait() */
+	if (list_empty_careful(&rn->cong_waiters))
+		return;
+	spin_lock_bh(&rn->lock);
+	list_splice_init(&rn->cong_waiters, &marked);
+	while ((rs = list_first_entry_or_null(&marked, struct rds_sock, cong_node))) {
+		list_del_init(&rs->cong_node);
+		sock_hold(rds_rs_to_sk(rs));
+		spin_unlock_bh(&rn->lock);
+		again = cong_wake(rs, cleared);
+		spin_lock_bh(&rn->lock);
+		if (again && list_empty(&rs->cong_node) && !sock_flag(rds_rs_to_sk(rs), SOCK_DEAD))
+			list_add_tail(&rs->cong_node, &rn->cong_waiters);
+		spin_unlock_bh(&rn->lock);
+		rds_sock_put(rs);
+		spin_lock_bh(&rn->lock);
+	}
+	spin_unlock_bh(&rn->lock);
+}
+
+/* Replace our copy of the peer's map; the ports that went from 1 to 0, modulo 64. */
+static bool cong_take_map(struct rds_conn *c, struct rds_incoming *inc, u64 *cleared)
+{
+	struct kvec kv = { .iov_len = RDS_CONG_MAP_BYTES };
+	struct iov_iter to;
+	bool ok = false;
+	u8 *map;
+
+	/* Two paths may deliver maps at once; and the scratch needs bottom halves off. */
+	spin_lock_bh(&c->lock);
+	map = READ_ONCE(c->fmap);
+	kv.iov_base = this_cpu_ptr(cong_scratch);
+	iov_iter_kvec(&to, ITER_DEST, &kv, 1, RDS_CONG_MAP_BYTES);
+	if (map && !inc->ops->read(inc, 0, &to, RDS_CONG_MAP_BYTES)) {
+		*cleared = rds_map_cleared(map, this_cpu_ptr(cong_scratch));
+		memcpy(map, this_cpu_ptr(cong_scratch), RDS_CONG_MAP_BYTES);
+		ok = true;
+	}
+	spin_unlock_bh(&c->lock);
+	return ok;
+}
+
+/**
+ * rds_cong_received() - a control frame arrived: generation and perhaps a map
+ * @p: path
+ * @h: header
+ * @inc: payload; borrowed
+ *
+ * Context: any; one caller at a time per path.
+ */
+void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc)
+{
+	struct rds_conn *c = p->conn;
+	struct rds_ext e;
+	u64 cleared = 0;
+
+	rds_ext_parse(h->ext, &e);
+	if (RDS_EXT_HAS(&e, RDS_EXT_GEN_NUM) && e.gen)
+		rds_mprds_generation(p, e.gen, 0);
+	if (!h->len)
+		return;		/* only a carrier of the generation */
+	if (!rds_map_valid(h) || !cong_take_map(c, inc, &cleared)) {
+		rds_stat_inc(recv_drop_bad_cong);
+		trace_rds_drop(p, h, RDS_DROP_BAD_CONG);
+		return;
+	}
+	rds_stat_inc(cong_update_received);
+	wake_up_all(&c->cong_wq);
+	cong_notify(c->rn, cleared);
+}
+
+/**
+ * rds_cong_poll() - the congestion part of poll()
+ * @rs: socket
+ *
+ * Reading the event consumes it; see "updated since" in the socket API.
+ */
+__poll_t rds_cong_poll(struct rds_sock *rs)
+{
+	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
+	int gen;
+
+	if (READ_ONCE(rs->monitor))
+		return atomic64_read(&rs->rx.cong_ready) ? EPOLLIN | EPOLLRDNORM : 0;
+	gen = atomic_read(&rn->cong_gen);
+	if (READ_ONCE(rs->cong_seen) == gen)
+		return 0;
+	WRITE_ONCE(rs->cong_seen, gen);
+	return EPOLLIN | EPOLLRDNORM | EPOLLWRBAND;
+}
+
+int rds_cong_init_net(struct rds_net *rn)
+{
+	return rhashtable_init(&rn->maps, &map_params);
+}
+
+void rds_cong_exit_net(struct rds_net *rn)
+{
+	rhashtable_destroy(&rn->maps);
+}

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The connections of a namespace: find, create, expire, destroy.
+ *
+ * A connection is in the namespace's table from the moment it is complete until its
+ * destruction begins; the table holds one reference, each user another.  Look-ups are
+ * RCU.  Destruction has three steps: take it out of the table (one caller wins), doom
+ * each path (senders are refused from then on) and wait for it, settle what was queued.
+ * The last reference frees it in process context after a grace period.
+ */
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+
+#include "core.h"
+#include "trace.h"
+
+static atomic_t conn_ids;
+
+static const struct rhashtable_params conn_params = {
+	.head_offset = offsetof(struct rds_conn, node),
+	.key_offset = offsetof(struct rds_conn, key),
+	.key_len = sizeof(struct rds_conn_key),
+	.automatic_shrinking = true,
+};
+
+static void conn_free_paths(struct rds_conn *c)
+{
+	const struct rds_transport *t = c->key.trans;
+	unsigned int i;
+
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		struct rds_path *p = c->paths[i];
+
+		if (!p)
+			continue;
+		if (t->path_free)
+			t->path_free(p);
+		mutex_destroy(&p->link);
+		kfree(p->priv);
+		kfree(p);
+	}
+}
+
+static void conn_free(struct rds_conn *c)
+{
+	struct rds_net *rn = c->rn;
+
+	conn_free_paths(c);
+	rds_cong_leave(c);
+	kvfree(c->fmap);
+	kfree(c);
+	if (atomic_dec_and_test(&rn->nr_alive))
+		wake_up_all(&rn->idle);
+}
+
+static void conn_free_work(struct work_struct *work)
+{
+	conn_free(container_of(to_rcu_work(work), struct rds_conn, free_work));
+}
+
+/**
+ * rds_conn_put() - drop a reference to a connection
+ * @c: the connection
+ *
+ * Context: any.
+ */
+void rds_conn_put(struct rds_conn *c)
+{
+	if (refcount_dec_and_test(&c->ref))
+		queue_rcu_work(rds_wq, &c->free_work);
+}
+
+/**
+ * rds_conn_add_path() - allocate a path of a connection
+ * @c: the connection, not published or with its setup mutex held
+ * @index: path index, not yet present
+ *
+ * Context: process, may sleep.
+ * Return: the path, or ERR_PTR().
+ */
+struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index)
+{
+	const struct rds_transport *t = c->key.trans;
+	struct rds_path *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	int err = -ENOMEM;
+
+	if (!p)
+		return ERR_PTR(-ENOMEM);
+	p->conn = c;
+	p->index = index;
+	spin_lock_init(&p->lock);
+	INIT_LIST_HEAD(&p->queue);
+	INIT_LIST_HEAD(&p->sent);
+	p->next_tx = 1;
+	mutex_init(&p->link);
+	INIT_WORK(&p->pump_work, rds_path_pump_work);
+	rds_path_init_state(p);
+	if (t->path_priv_size) {
+		p->priv = kzalloc(t->path_priv_size, GFP_KERNEL_ACCOUNT);
+		if (!p->priv)
+			goto err_path;
+	}
+	if (t->path_init) {
+		err = t->path_init(p);
+		if (err)
+			goto err_priv;
+	}
+	smp_store_release(&c->paths[index], p);
+	return p;
+
+err_priv:
+	kfree(p->priv);
+err_path:
+	kfree(p);
+	return ERR_PTR(err);
+}
+
+static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key *key)
+{
+	struct rds_conn *c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
+	struct rds_path *p;
+	int err;
+
+	if (!c)
+		return ERR_PTR(-ENOMEM);
+	c->key = *key;
+	c->rn = rn;
+	refcount_set(&c->ref, 1);
+	INIT_RCU_WORK(&c->free_work, conn_free_work);
+	INIT_LIST_HEAD(&c->lmap_node);
+	init_waitqueue_head(&c->cong_wq);
+	spin_lock_init(&c->lock);
+	INIT_WORK(&c->mprds_work, rds_mprds_work);
+	mutex_init(&c->setup);
+	c->fanout_open = true;
+	c->last_used = jiffies;
+	c->id = atomic_inc_return(&conn_ids);
+	atomic_inc(&rn->nr_alive);
+
+	err = rds_cong_join(c);
+	if (err)
+		goto err_free;
+	p = rds_conn_add_path(c, 0);
+	if (IS_ERR(p)) {
+		err = PTR_ERR(p);
+		goto err_free;
+	}
+	return c;
+
+err_free:
+	conn_free(c);
+	return ERR_PTR(err);
+}
+
+static struct rds_conn *conn_get_rcu(struct rds_conn *c)
+{
+	return c && refcount_inc_not_zero(&c->ref) ? c : NULL;
+}
+
+/**
+ * rds_conn_lookup() - find a connection
+ * @rn: namespace
+ * @key: its identity
+ *
+ * Context: any.
+ * Return: counted connection or NULL.
+ */
+struct rds_conn *rds_conn_lookup(struct rds_net *rn, const struct rds_conn_key *key)
+{
+	struct rds_conn *c;
+
+	rcu_read_lock();
+	c = conn_get_rcu(rhashtable_lookup(&rn->conns, key, conn_params));
+	rcu_read_unlock();
+	return c;
+}
+
+/* Publish, unless somebody was faster or the namespace is going.  Takes a table reference. */
+static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *c)
+{
+	struct rds_conn *old;
+
+	spin_lock_bh(&rn->lock);
+	if (rn->dying || !rds_transport_is_registered(c->key.trans)) {
+		old = ERR_PTR(-ENETDOWN);
+	} else {
+		refcount_inc(&c->ref);
+		rcu_read_lock();
+		old = rhashtable_lookup_get_insert_fast(&rn->conns, &c->node, conn_params);
+		if (!old)
+			atomic_inc(&rn->nr_conns);
+		else if (!IS_ERR(old))
+			old = conn_get_rcu(old) ?: ERR_PTR(-EAGAIN);
+		rcu_read_unlock();
+		if (old)
+			refcount_dec(&c->ref);
+	}
+	spin_unlock_bh(&rn->lock);
+	return old;
+}
+
+/* Destroy a connection that this caller took out of the table, and drop the table's reference. */
+static void conn_destroy(struct rds_conn *c)
+{
+	LIST_HEAD(left);
+	unsigned int i;
+
+	spin_lock_bh(&c->lock);
+	c->dead = true;
+	spin_unlock_bh(&c->lock);
+	cancel_work_sync(&c->mprds_work);
+	/* Whoever adds paths by hand (accept) sees dead under the setup mutex. */
+	mutex_lock(&c->setup);
+	mutex_unlock(&c->setup);
+
+	for (i = 0; i < RDS_MAX_PATHS; i++)
+		if (c->paths[i])
+			rds_path_doom(c->paths[i], false);
+	wake_up_all(&c->cong_wq);
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		if (!c->paths[i])
+			continue;
+		rds_path_reap(c->paths[i]);
+		rds_path_purge(c->paths[i], NULL, NULL, &left);
+	}
+	rds_message_settle(&left);
+	rds_conn_put(c);
+}
+
+static bool conn_unlink(struct rds_conn *c)
+{
+	struct rds_net *rn = c->rn;
+
+	if (rhashtable_remove_fast(&rn->conns, &c->node, conn_params))
+		return false;
+	atomic_dec(&rn->nr_conns);
+	return true;
+}
+
+/**
+ * rds_conn_for_each() - visit every connection of a namespace
+ * @rn: namespace
+ * @fn: called with a reference held, in process context; may sleep and may remove it
+ * @arg: passed on
+ *
+ * A connection may be visited twice, or missed if it is added meanwhile.
+ */
+void rds_conn_for_each(struct rds_net *rn, void (*fn)(struct rds_conn *c, void *arg), void *arg)
+{
+	struct rhashtable_iter iter;
+	struct rds_conn *c;
+
+	rhashtable_walk_enter(&rn->conns, &iter);
+	rhashtable_walk_start(&iter);
+	while ((c = rhashtable_walk_next(&iter))) {
+		if (IS_ERR(c) || !conn_get_rcu(c))
+			continue;
+		rhashtable_walk_stop(&iter);
+		fn(c, arg);
+		rds_conn_put(c);
+		cond_resched();
+		rhashtable_walk_start(&iter);
+	}
+	rhashtable_walk_stop(&iter);
+	rhashtable_walk_exit(&iter);
+}
+
+/* ---- expiry ------------------------------------------------------------- */
+
+static void conn_expire(struct rds_conn *c, void *arg)
+{
+	unsigned long age = *(unsigned long *)arg;
+
+	if (READ_ONCE(c->answered) || c->key.trans->type == RDS_TRANS_LOOP ||
+	    time_before(jiffies, READ_ONCE(c->last_used) + age))
+		return;
+	/* From here senders are refused and wait until the table lets go of it. */
+	if (!rds_path_doom(c->paths[0], true))
+		return;
+	rds_stat_inc(conn_expired);
+	if (conn_unlink(c))
+		conn_destroy(c);
+}
+
+static void conn_gc(struct work_struct *work)
+{
+	struct rds_net *rn = container_of(to_delayed_work(work), struct rds_net, gc);
+	unsigned long age = msecs_to_jiffies(READ_ONCE(rn->sysctl.idle_conn_timeout_ms));
+
+	rds_conn_for_each(rn, conn_expire, &age);
+	if (!READ_ONCE(rn->dying))
+		queue_delayed_work(rds_wq, &rn->gc, max(age / 2, 1UL));
+}
+
+/* Room for one more?  Reclaims connections that nobody answered before it says no. */
+static bool conn_may_create(struct rds_net *rn)
+{
+	unsigned long age = 0;
+	int max = READ_ONCE(rn->sysctl.max_conns);
+
+	if (atomic_read(&rn->nr_conns) < max)
+		return true;
+	rds_conn_for_each(rn, conn_expire, &age);
+	if (atomic_read(&rn->nr_conns) < max)
+		return true;
+	rds_stat_inc(conn_limit);
+	return false;
+}
+
+/* ---- find or create -------------------------------------------------------- */
+
+static struct rds_conn *conn_create(struct rds_net *rn, const struct rds_conn_key *key)
+{
+	struct rds_conn *c, *old;
+
+	if (READ_ONCE(rn->dying))
+		return ERR_PTR(-ENETDOWN);
+	if (!conn_may_create(rn))
+		return ERR_PTR(-ENOMEM);
+	do {
+		c = conn_alloc(rn, key);
+		if (IS_ERR(c))
+			return c;
+		old = conn_insert(rn, c);
+		if (!old) {
+			rds_stat_inc(conn_created);
+			return c;
+		}
+		rds_conn_put(c);
+		cond_resched();
+	} while (old == ERR_PTR(-EAGAIN) || old == ERR_PTR(-EBUSY));
+	return old;
+}
+
+static void conn_key(struct rds_conn_key *key, const struct rds_transport *t,
+		     const struct in6_addr *laddr, const struct in6_addr *faddr, u32 scope, u8 tos)
+{
+	memset(key, 0, sizeof(*key));
+	key->laddr = *laddr;
+	key->faddr = *faddr;
+	key->trans = t;
+	key->scope = scope;
+	key->tos = tos;
+}
+
+/**
+ * rds_conn_for_send() - the connection for a message of a socket
+ * @rs: bound socket
+ * @faddr: destination address
+ * @scope: interface for a link-local destination, else 0
+ *
+ * A destination that is local to the namespace goes through the loopback transport if the
+ * socket's transport wants that; decided when the connection is created.
+ *
+ * Context: process, may sleep.
+ * Return: counted connection, or ERR_PTR(-ENOMEM, -ENETDOWN).
+ */
+struct rds_conn *rds_conn_for_send(struct rds_sock *rs, const struct in6_addr *faddr, u32 scope)
+{
+	struct net *net = sock_net(rds_rs_to_sk(rs));
+	struct rds_net *rn = rds_net(net);
+	struct rds_conn_key key;
+	struct rds_conn *c;
+
+	conn_key(&key, rs->trans, &rs->bound.ip, faddr, scope, rs->tos);
+	c = rds_conn_lookup(rn, &key);
+	if (c)
+		return c;
+	if (rs->trans->caps & RDS_CAP_LOCAL_VIA_LOOP) {
+		key.trans = &rds_loop_transport;
+		c = rds_conn_lookup(rn, &key);
+		if (c)
+			return c;
+		if (!rds_addr_is_local(net, faddr, scope))
+			key.trans = rs->trans;
+	}
+	return conn_create(rn, &key);
+}
+
+struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *t,
+					 const struct in6_addr *laddr,
+					 const struct in6_addr *faddr, u32 scope, u8 tos)
+{
+	struct rds_net *rn = rds_net(net);
+	struct rds_conn_key key;
+	struct rds_conn *c;
+
+	conn_key(&key, t, laddr, faddr, scope, tos);
+	c = rds_conn_lookup(rn, &key);
+	if (c)
+		return c;
+	if (t->caps & RDS_CAP_LOCAL_VIA_LOOP && rds_addr_is_local(net, faddr, scope))
+		return ERR_PTR(-EOPNOTSUPP);
+	return conn_create(rn, &key);
+}
+
+/* ---- incoming links --------------------------------------------------------- */
+
+/* Can an incoming link be adopted here at once, or after a tear-down that is under way? */
+static bool path_is_vacant(struct rds_path *p)
+{
+	bool vacant;
+
+	spin_lock_bh(&p->lock);
+	vacant = !p->parked && p->state != RDS_UP &&
+		 !(p->state == RDS_CONNECTING && p->adopted);
+	spin_unlock_bh(&p->lock);
+	return vacant;
+}
+
+/**
+ * rds_conn_accept_path() - the path an incoming link belongs to
+ * @c: the connection
+ * @peer_port: source port of the link
+ *
+ * A peer that announced it encodes the index in its source port.  For others: the lowest
+ * vacant path, and if there is none (the peer restarted and we have not noticed) the one
+ * whose link is oldest, so that the new links replace the old ones in order.
+ *
+ * Context: process, may sleep.
+ * Return: the path; valid as long as @c is held.
+ */
+struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port)
+{
+	struct rds_path *oldest;
+	unsigned int n, i;
+
+	rds_mprds_apply(c);
+	n = max(READ_ONCE(c->npaths), 1U);
+	if (READ_ONCE(c->peer_sport_idx))
+		return c->paths[peer_port % n];
+
+	oldest = c->paths[0];
+	for (i = 0; i < n; i++) {
+		if (path_is_vacant(c->paths[i]))
+			return c->paths[i];
+		if (time_before(READ_ONCE(c->paths[i]->up_since), READ_ONCE(oldest->up_since)))
+			oldest = c->paths[i];
+	}
+	return oldest;
+}
+
+/**
+ * rds_conn_nudged() - the larger peer asked us to connect
+ * @c: the connection
+ *
+ * Context: any.
+ */
+void rds_conn_nudged(struct rds_conn *c)
+{
+	WRITE_ONCE(c->last_used, jiffies);
+	if (READ_ONCE(c->npaths) <= 1)
+		rds_path_hurry(c->paths[0]);
+}
+
+/* ---- namespace ---------------------------------------------------------------- */
+
+static void conn_kill(struct rds_conn *c, void *arg)
+{
+	const struct rds_transport *t = arg;
+
+	if (t && c->key.trans != t)
+		return;
+	if (conn_unlink(c))
+		conn_destroy(c);
+}
+
+/**
+ * rds_conn_kill_net() - destroy the connections of a namespace
+ * @rn: namespace
+ * @t: only those of this transport, or NULL for all
+ *
+ * With @t NULL the namespace must be dying; waits until every connection is freed.
+ *
+ * Context: process, sleeps.
+ */
+void rds_conn_kill_net(struct rds_net *rn, const struct rds_transport *t)
+{
+	/* Insertions that did not see us coming are in the table when this is over. */
+	spin_lock_bh(&rn->lock);
+	spin_unlock_bh(&rn->lock);
+	rds_conn_for_each(rn, conn_kill, (void *)t);
+	if (!t) {
+		cancel_delayed_work_sync(&rn->gc);
+		wait_event(rn->idle, !atomic_read(&rn->nr_alive));
+		return;
+	}
+	/* An expiry that was under way, and frees that are waiting for their grace period. */
+	flush_delayed_work(&rn->gc);
+	rcu_barrier();
+	flush_workqueue(rds_wq);
+}
+
+int rds_conn_init_net(struct rds_net *rn)
+{
+	int err = rhashtable_init(&rn->conns, &conn_params);
+
+	if (err)
+		return err;
+	INIT_DELAYED_WORK(&rn->gc, conn_gc);
+	queue_delayed_work(rds_wq, &rn->gc,
+			   msecs_to_jiffies(rn->sysctl.idle_conn_timeout_ms) / 2);
+	return 0;
+}
+
+void rds_conn_exit_net(struct rds_net *rn)
+{
+	cancel_delayed_work_sync(&rn->gc);
+	rhashtable_destroy(&rn->conns);
+}

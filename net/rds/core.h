@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Core structures of RDS: who owns what, which lock guards which field.
+ *
+ * Data path:  socket.c sendmsg -> cmsg.c parses the request -> message.c builds and
+ * charges -> conn.c finds the path -> path.c numbers, enqueues and pumps -> transport
+ * || wire || transport -> path.c tests the sequence -> recv.c finds the port and queues
+ * -> recvmsg copies out.  Acknowledgements return through rds_path_acked(), room through
+ * rds_path_kick().
+ *
+ * Lock order (outer first):
+ *   rds_path.link (mutex) -> the transport's own lock -> one of
+ *     { rds_path.lock | rds_sock.rx.lock | rds_sock.addr_lock | rds_conn.lock |
+ *       rds_net.lock | rds_cong_map.lock }   (spinlocks, _bh everywhere, never two)
+ *   lock_sock(rds) is taken alone, for bind, connect and options.
+ * Exceptions, each with its reason where it is: rds_conn.lock -> path[0].lock (fan-out).
+ * Final puts, wake-ups, user copies and transport calls happen outside spinlocks.
+ */
+#ifndef _RDS_CORE_H
+#define _RDS_CORE_H
+
+#include <linux/completion.h>
+#include <linux/mutex.h>
+#include <linux/rhashtable.h>
+#include <linux/skbuff.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <net/ipv6.h>
+#include <net/rds.h>
+#include <net/sock.h>
+
+#include "cmsg.h"
+#include "state.h"
+#include "stats.h"
+#include "wire.h"
+
+/* ---- namespace --------------------------------------------------------- */
+
+/**
+ * struct rds_net - everything RDS keeps for one network namespace
+ * @net: the namespace
+ * @node: list of all namespaces (main.c)
+ * @ports: bound sockets by (address, port, scope); RCU read, rhashtable's own locks
+ * @conns: connections by key; RCU read
+ * @maps: local congestion maps by address; RCU read
+ * @lock: guards @sockets, @cong_waiters, insertion into @conns against @dying
+ * @sockets: all sockets (info records)
+ * @cong_waiters: sockets that met ENOBUFS and wait for any map update
+ * @dying: set once under @lock at pre-exit; no connection is inserted afterwards
+ * @nr_conns: connections in @conns
+ * @cong_gen: number of map updates received; poll compares it
+ * @gc: expires idle connections
+ * @idle: woken when @nr_conns reaches 0 in a dying namespace
+ * @nr_alive: connections not yet freed
+ * @sysctl: values, written by proc handlers, read anywhere with READ_ONCE
+ * @ctl_header: registered table
+ * @ctl_table: its copy
+ */
+struct rds_net {
+	struct net *net;
+	struct list_head node;
+	struct rhashtable ports;
+	struct rhashtable conns;
+	struct rhashtable maps;
+	spinlock_t lock;
+	struct list_head sockets;
+	struct list_head cong_waiters;
+	bool dying;
+	atomic_t nr_conns;
+	atomic_t nr_alive;
+	atomic_t cong_gen;
+	struct delayed_work gc;
+	wait_queue_head_t idle;
+	struct {
+		unsigned long reconnect_min_jiffies;
+		unsigned long reconnect_max_jiffies;
+		int max_unacked_packets;
+		int max_unacked_bytes;
+		int ping_enable;
+		int max_conns;
+		int idle_conn_timeout_ms;
+	} sysctl;
+	struct ctl_table_header *ctl_header;
+	struct ctl_table *ctl_table;
+};
+
+struct rds_net *rds_net(const struct net *net);
+void rds_net_for_each(void (*fn)(struct rds_net *rn, void *arg), void *arg);
+extern struct workqueue_struct *rds_wq;		/* unbound; one item per path and purpose */
+extern u32 rds_generation;			/* random, non-zero, drawn at load */
+
+/* ---- addresses ---------------------------------------------------------- */
+
+/**
+ * struct rds_addr - an address as the core knows it
+ * @ip: IPv6 or v4-mapped
+ * @port: host order
+ * @scope: interface index of a link-local address, else 0
+ */
+struct rds_addr {
+	struct in6_addr ip;
+	u16 port;
+	u32 scope;
+};
+
+static inline bool rds_addr_is_v4(const struct in6_addr *a)
+{
+	return ipv6_addr_v4mapped(a);
+}
+
+static inline bool rds_addr_is_linklocal(const struct in6_addr *a)
+{
+	return ipv6_addr_type(a) & IPV6_ADDR_LINKLOCAL;
+}
+
+/* ---- sockets ------------------------------------------------------------ */
+
+/**
+ * struct rds_notifier - a status notification waiting for recvmsg()
+ * @node: rds_rx.notes
+ * @token: the application's token
+ * @status: RDS_RDMA_*
+ */
+struct rds_notifier {
+	struct list_head node;
+	u64 token;
+	s32 status;
+};
+
+/**
+ * struct rds_rx - receive half of a socket
+ * @lock: guards all of it
+ * @queue: incoming messages
+ * @bytes: their payload bytes
+ * @notes: rds_notifier, oldest first
+ * @zrecords: rds_zrecord, completions of zero-copy sends, oldest first
+ * @cong_wait: monitor bits to report when they clear (atomic, not under @lock)
+ * @cong_ready: monitor bits to report now (atomic, not under @lock)
+ * @congested: our port's bit is set in the local map
+ * @closed: release has begun; nothing is queued any more
+ */
+struct rds_rx {
+	spinlock_t lock;
+	struct list_head queue;
+	u64 bytes;
+	struct list_head notes;
+	struct list_head zrecords;
+	atomic64_t cong_wait;
+	atomic64_t cong_ready;
+	bool congested;
+	bool closed;
+};
+
+/**
+ * struct rds_zrecord - one completion record under construction or ready
+ * @node: rds_rx.zrecords
+ * @cookies: the record as it goes to user space
+ */
+struct rds_zrecord {
+	struct list_head node;
+	struct rds_zcopy_cookies cookies;
+};
+
+/**
+ * struct rds_sock - an AF_RDS socket
+ * @sk: must be first; owned by its file, counted by ports table, messages, batches
+ * @port_node: rds_net.ports
+ * @net_node: rds_net.sockets (rds_net.lock)
+ * @cong_node: rds_net.cong_waiters (rds_net.lock)
+ * @bound: written once under the socket lock by a successful bind, immutable afterwards;
+ *	valid if @is_bound (acquire)
+ * @is_bound: release-stored last
+ * @trans: transport, a module reference is held; set under the socket lock; with @is_bound
+ *	immutable
+ * @trans_chosen: @trans was chosen with SO_RDS_TRANSPORT and is kept when bind fails
+ * @map: local congestion map of the bound address, counted; set before @is_bound
+ * @addr_lock: guards @peer, @has_peer, @scope
+ * @peer: default destination
+ * @has_peer: connected
+ * @scope: socket scope
+ * @tos: type of service; socket lock
+ * @tos_used: a message was sent: the TOS is fixed
+ * @recverr: RDS_RECVERR
+ * @monitor: RDS_CONG_MONITOR
+ * @cong_seen: rds_net.cong_gen at the last poll that reported it
+ * @traces: SO_RDS_MSG_RXPATH_LATENCY, nr and positions; socket lock writes, READ_ONCE reads
+ * @tx_bytes: payload bytes queued and not acknowledged
+ * @tx_msgs: messages queued and not acknowledged
+ * @rx: receive half
+ */
+struct rds_sock {
+	struct sock sk;
+	struct rhash_head port_node;
+	struct list_head net_node;
+	struct list_head cong_node;
+	struct rds_addr bound;
+	bool is_bound;
+	bool trans_chosen;
+	struct rds_transport *trans;
+	struct rds_cong_map *map;
+	spinlock_t addr_lock;
+	struct rds_addr peer;
+	bool has_peer;
+	u32 scope;
+	u8 tos;
+	bool tos_used;
+	bool recverr;
+	bool monitor;
+	int cong_seen;
+	struct rds_rx_trace_so traces;
+	atomic_t tx_bytes;
+	atomic_t tx_msgs;
+	struct rds_rx rx ____cacheline_aligned_in_smp;
+};
+
+static inline struct rds_sock *rds_sk(const struct sock *sk)
+{
+	return (struct rds_sock *)sk;
+}
+
+static inline struct sock *rds_rs_to_sk(struct rds_sock *rs)
+{
+	return &rs->sk;
+}
+
+/* What the application asked for; the socket layer doubles it. */
+static inline int rds_sndbuf(const struct rds_sock *rs)
+{
+	return READ_ONCE(rs->sk.sk_sndbuf) / 2;
+}
+
+static inline int rds_rcvbuf(const struct rds_sock *rs)
+{
+	return READ_ONCE(rs->sk.sk_rcvbuf) / 2;
+}
+
+static inline bool rds_is_bound(const struct rds_sock *rs)
+{
+	return smp_load_acquire(&rs->is_bound);
+}
+
+static inline void rds_sock_put(struct rds_sock *rs)
+{
+	sock_put(&rs->sk);
+}
+
+/* socket.c */
+int rds_sockaddr_parse(const void *name, int len, struct rds_addr *out);	/* send, cancel: EINVAL */
+int rds_sockaddr_fill(struct sockaddr_storage *ss, const struct rds_addr *a);	/* returns length */
+bool rds_tx_writable(const struct rds_sock *rs);
+void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs);	/* wakes; any context, no locks held */
+int rds_wait_timeo_err(long timeo);	/* 0 = keep waiting, -ETIMEDOUT, -EINTR or restart */
+
+/* sockopt.c */
+int rds_setsockopt(struct socket *sock, int level, int opt, sockptr_t val, unsigned int len);
+int rds_getsockopt(struct socket *sock, int level, int opt, char __user *val, int __user *len);
+
+/* port.c */
+int rds_port_bind(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr *a, u16 *port);
+void rds_port_unbind(struct rds_net *rn, struct rds_sock *rs);
+/* Counted socket or NULL; any context. */
+struct rds_sock *rds_port_find(struct rds_net *rn, const struct in6_addr *ip, u16 port, u32 scope);
+int rds_port_init_net(struct rds_net *rn);
+void rds_port_exit_net(struct rds_net *rn);
+
+/* ---- messages ------------------------------------------------------------ */
+
+/* message.c */
+struct rds_message *rds_message_from_user(struct iov_iter *from, size_t len, int *err);
+struct rds_message *rds_message_zerocopy(struct rds_sock *rs, struct iov_iter *from, size_t len,
+					 u32 cookie, int *err);
+struct rds_message *rds_message_control(gfp_t gfp);	/* ping, pong */
+/* Payload [off, off+n) of @m into @to. */
+int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *to, size_t n);
+/* Messages taken off a path: release charge, wake senders, put.  No locks held. */
+void rds_message_settle(struct list_head *list);
+
+/* pin.c */
+/**
+ * struct rds_pin - pinned user pages, their accounting and the notifier, as one object
+ * @rs: socket to notify, counted, or NULL
+ * @mmp: locked-memory accounting
+ * @work: release runs in process context
+ * @cookie: zero-copy cookie
+ * @notify: a completion is due (set once the message was queued)
+ * @dirty: the device may have written
+ * @nr: pages
+ * @pages: pages
+ */
+struct rds_pin {
+	struct rds_sock *rs;
+	struct mmpin mmp;
+	struct work_struct work;
+	u32 cookie;
+	bool notify;
+	bool dirty;
+	unsigned int nr;
+	struct page *pages[] __counted_by(nr);
+};
+
+struct rds_pin *rds_pin_iter(struct iov_iter *from, size_t len, struct bio_vec **bvec, u16 *nr_bvec);
+int rds_pin_probe(u64 addr, u64 bytes, bool write);	/* can these pages be pinned?  0/-EFAULT/mm errno */
+void rds_pin_release(struct rds_pin *pin);		/* any context */
+void rds_pin_flush(void);				/* module exit */
+
+/* ---- connections and paths ------------------------------------------------ */
+
+struct rds_conn_key {
+	struct in6_addr laddr;
+	struct in6_addr faddr;
+	const struct rds_transport *trans;
+	u32 scope;
+	u32 tos;
+};
+
+/**
+ * struct rds_path - one ordered stream of messages to a peer
+ * @conn: owner (the path lives as long as its connection)
+ * @index: 0..7
+ * @lock: guards everything down to @link
+ * @state: written by rds_path_apply() only
+ * @action: what the control work has to do next (START, ADOPT or STOP), else NONE
+ * @epoch: incarnation of the link; bumped by START and ADOPT
+ * @queue: messages accepted and not yet taken by the transport, in sequence
+ * @sent: messages taken by the transport and not yet acknowledged, in sequence
+ * @nr_queued: messages on @queue
+ * @next_tx: sequence of the next message to be queued
+ * @next_rx: sequence expected next
+ * @rx_gen: generation of the peer instance @next_rx belongs to, 0 = not known
+ * @rx_frames: frames received on this link
+ * @backoff: next reconnect delay bound, jiffies; 0 = at once
+ * @control_due: the first control frame of this link was not sent yet
+ * @parked: the transport holds a link to be adopted
+ * @adopted: the link of this epoch came from the peer
+ * @up_since: jiffies of the last transition to UP
+ * @nr_control: kernel pings and pongs on @queue and @sent
+ * @unacked_packets: messages until an acknowledgement is asked for
+ * @unacked_bytes: bytes until an acknowledgement is asked for
+ * @link: serialises start, stop and send; taken in process context only
+ * @sending: somebody is inside send() (info records); @link
+ * @pull_budget: messages this pass may still pull; @link
+ * @pull_empty: the last pull found the queue empty; @link
+ * @ctl_work: runs @action
+ * @pump_work: runs send()
+ * @timer: reconnect
+ * @gone: completed in state GONE
+ * @priv: transport's private data
+ */
+struct rds_path {
+	struct rds_conn *conn;
+	u8 index;
+
+	spinlock_t lock;
+	enum rds_state state;
+	enum rds_action action;
+	u32 epoch;
+	struct list_head queue;
+	struct list_head sent;
+	u32 nr_queued;
+	u64 next_tx;
+	u64 next_rx;
+	u32 rx_gen;
+	u32 rx_frames;
+	unsigned long backoff;
+	bool control_due;
+	bool parked;
+	bool adopted;
+	unsigned long up_since;
+	u32 nr_control;
+	u32 unacked_packets;
+	u64 unacked_bytes;
+
+	struct mutex link;
+	bool sending;
+	bool pull_empty;
+	unsigned int pull_budget;
+	struct work_struct ctl_work;
+	struct work_struct pump_work;
+	struct delayed_work timer;
+	struct completion gone;
+	void *priv;
+};
+
+/**
+ * struct rds_conn - a connection
+ * @node: rds_net.conns
+ * @key: identity, immutable
+ * @rn: namespace
+ * @ref: table, users, works
+ * @free_work: frees it in process context after a grace period
+ * @lmap: local map of key.laddr, counted
+ * @lmap_node: @lmap's list of connections (map lock)
+ * @lmap_sent: generation of @lmap the peer was told (path 0's sender)
+ * @fmap: what the peer told us; NULL = never; only its bits change once set
+ * @floop: on loopback: the receiver's local map, counted, instead of @fmap
+ * @cong_wq: blocking senders waiting for a bit to clear
+ * @lock: guards the fields down to @mprds_work
+ * @peer_gen: generation of the peer's instance, 0 = unknown
+ * @want_paths: path count announced by the peer, 0 = unknown
+ * @peer_sport_idx: peer encodes the path in its source port
+ * @dead: being destroyed: no path is added, no work queued
+ * @fanout_seq: path 0 must be acknowledged below this before other paths send
+ * @fanout_open: other paths may send
+ * @npaths: paths in use; 0 = unknown; release-stored under lock and path[0].lock
+ * @mprds_work: allocates paths, in process context
+ * @setup: serialises mprds set-up
+ * @answered: the peer ever sent a valid frame
+ * @last_used: jiffies of the last send or accept
+ * @id: number for traces
+ * @paths: [0] always; others once announced; never freed before the connection
+ */
+struct rds_conn {
+	struct rhash_head node;
+	struct rds_conn_key key;
+	struct rds_net *rn;
+	refcount_t ref;
+	struct rcu_work free_work;
+	struct rds_cong_map *lmap;
+	struct list_head lmap_node;
+	u32 lmap_sent;
+	u8 *fmap;
+	struct rds_cong_map *floop;
+	wait_queue_head_t cong_wq;
+
+	spinlock_t lock;
+	u32 peer_gen;
+	u32 want_paths;
+	bool peer_sport_idx;
+	bool dead;
+	u64 fanout_seq;
+	bool fanout_open;
+	unsigned int npaths;
+	struct work_struct mprds_work;
+	struct mutex setup;
+
+	bool answered;
+	unsigned long last_used;
+	u32 id;
+	struct rds_path *paths[RDS_MAX_PATHS];
+};
+
+static inline bool rds_conn_is_active(const struct rds_conn *c)
+{
+	return memcmp(&c->key.laddr, &c->key.faddr, sizeof(struct in6_addr)) < 0;
+}
+
+/* conn.c */
+struct rds_conn *rds_conn_lookup(struct rds_net *rn, const struct rds_conn_key *key);
+struct rds_conn *rds_conn_for_send(struct rds_sock *rs, const struct in6_addr *faddr, u32 scope);
+/* Call @fn for each connection of @rn, in process context; @fn may sleep; a reference is held. */
+void rds_conn_for_each(struct rds_net *rn, void (*fn)(struct rds_conn *c, void *arg), void *arg);
+struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index);
+int rds_conn_init_net(struct rds_net *rn);
+void rds_conn_kill_net(struct rds_net *rn, const struct rds_transport *t);	/* NULL = all */
+void rds_conn_exit_net(struct rds_net *rn);
+
+/* path.c */
+int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths);
+void rds_path_pump(struct rds_path *p);
+void rds_path_want(struct rds_path *p);
+int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport);
+/* Take messages of @rs (to @dst, or all if NULL) off the path. */
+void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, struct list_head *out);
+void rds_path_requeue_sent(struct rds_path *p);
+void rds_path_drain_all(struct rds_path *p, struct list_head *out);
+bool rds_path_is_up(const struct rds_path *p);
+void rds_path_pump_work(struct work_struct *work);
+extern int rds_send_batch_count;
+
+/* state.c */
+void rds_path_init_state(struct rds_path *p);
+bool rds_path_doom(struct rds_path *p, bool if_idle);	/* DESTROY; false: not idle, nothing done */
+void rds_path_reap(struct rds_path *p);			/* waits until GONE and nothing runs */
+void rds_path_reset(struct rds_path *p);		/* administrative drop */
+void rds_path_hurry(struct rds_path *p);		/* reconnect now instead of after the back-off */
+
+/* mprds.c */
+struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, unsigned int *npaths);
+void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h);
+void rds_mprds_generation(struct rds_path *p, u32 gen, u64 seq);
+void rds_mprds_link_up(struct rds_path *p);
+void rds_mprds_ext(u8 ext[RDS_EXT_LEN]);
+bool rds_mprds_may_send(struct rds_path *p);
+void rds_mprds_path0_acked(struct rds_conn *c);
+bool rds_mprds_may_start(const struct rds_path *p);
+void rds_mprds_apply(struct rds_conn *c);
+void rds_mprds_work(struct work_struct *work);
+
+/* ---- congestion ------------------------------------------------------------ */
+
+/**
+ * struct rds_cong_map - what we announce for one local address
+ * @node: rds_net.maps
+ * @addr: the address
+ * @scope: its interface if link-local
+ * @ref: sockets and connections
+ * @rcu: freed after a grace period
+ * @lock: guards @conns
+ * @conns: connections that announce it, or (loopback) test it
+ * @gen: number of changes so far
+ * @wq: loopback senders waiting for a bit to clear
+ * @bits: 65536 bits, little endian bytes; atomic bit operations only
+ */
+struct rds_cong_map {
+	struct rhash_head node;
+	struct {
+		struct in6_addr addr;
+		u32 scope;
+	} key;
+	refcount_t ref;
+	struct rcu_head rcu;
+	spinlock_t lock;
+	struct list_head conns;
+	atomic_t gen;
+	wait_queue_head_t wq;
+	unsigned long bits[RDS_CONG_MAP_BYTES / sizeof(long)];
+};
+
+/* cong.c */
+struct rds_cong_map *rds_cong_map_get(struct rds_net *rn, const struct in6_addr *addr, u32 scope);
+void rds_cong_map_put(struct rds_net *rn, struct rds_cong_map *map);
+int rds_cong_join(struct rds_conn *c);			/* take and join the maps of a connection */
+void rds_cong_leave(struct rds_conn *c);
+int rds_cong_link_setup(struct rds_conn *c);		/* allocate fmap; process context */
+/* The receive queue of a bound socket changed: set or clear its bit.  No locks held. */
+void rds_cong_update(struct rds_sock *rs);
+void rds_cong_release_port(struct rds_sock *rs);	/* close: clear the bit */
+bool rds_cong_test(const struct rds_conn *c, u16 port);
+/* -ENOBUFS, 0, -ETIMEDOUT, or restart errno; consumes *timeo */
+int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblock, long *timeo);
+void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc);
+void rds_cong_snapshot(struct rds_conn *c, u8 *out);
+bool rds_cong_update_due(const struct rds_conn *c);
+__poll_t rds_cong_poll(struct rds_sock *rs);
+void rds_cong_forget(struct rds_sock *rs);		/* leave cong_waiters */
+int rds_cong_init_net(struct rds_net *rn);
+void rds_cong_exit_net(struct rds_net *rn);
+
+/* ---- send and receive ------------------------------------------------------- */
+
+/* send.c */
+int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+int rds_cancel(struct rds_sock *rs, const struct rds_addr *dst);	/* NULL = everything */
+
+/* recv.c */
+int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags);
+/* To the socket at (@dst, inc->dport); takes @inc, whose addresses and lengths are filled in. */
+void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const struct rds_hdr *h,
+		      struct rds_incoming *inc, struct rds_rx_batch *b);
+void rds_recv_flush(struct rds_rx_batch *b);
+bool rds_rx_ready(struct rds_sock *rs);
+void rds_rx_purge(struct rds_sock *rs);
+void rds_notify_zcopy(struct rds_sock *rs, u32 cookie);		/* process context */
+
+/* ---- info, statistics, sysctls, transports ------------------------------------ */
+
+/* info.c */
+int rds_info_getsockopt(struct socket *sock, int opt, char __user *val, int __user *len);
+
+/* sysctl.c */
+int rds_sysctl_init_net(struct rds_net *rn);
+void rds_sysctl_exit_net(struct rds_net *rn);
+
+/* transport.c */
+/* Transport that owns @addr in @net, module reference taken; NULL if none. */
+struct rds_transport *rds_transport_for_addr(struct net *net, const struct in6_addr *addr, u32 scope);
+/* By number, loading the module if need be; reference taken; NULL if none. */
+struct rds_transport *rds_transport_get(int type);
+void rds_transport_put(struct rds_transport *t);
+bool rds_transport_is_registered(const struct rds_transport *t);	/* any context */
+bool rds_transport_owns(const struct rds_transport *t, struct net *net,
+			const struct in6_addr *addr, u32 scope);
+bool rds_addr_is_local(struct net *net, const struct in6_addr *addr, u32 scope);
+/* Call @fn for each registered transport in order IB, TCP. May sleep. */
+void rds_transport_for_each(void (*fn)(struct rds_transport *t, void *arg), void *arg);
+
+/* loop.c */
+extern struct rds_transport rds_loop_transport;
+
+#endif /* _RDS_CORE_H */

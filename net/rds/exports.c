@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a transport module may call: the functions of net/rds.h, and of wire.h what a
+ * transport needs.  The list is closed: a name that is missing here is not part of the
+ * contract.
+ */
+#include <linux/export.h>
+
+#include "core.h"
+
+/* Messages. */
+EXPORT_SYMBOL_NS_GPL(rds_message_put, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_message_hdr, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_inc_init, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_inc_alloc_linear, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_inc_put, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_rx_trace_key, RDS_TRANSPORT);
+
+/* Registry. */
+EXPORT_SYMBOL_NS_GPL(rds_transport_register, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_transport_unregister, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_transport_exit_net, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_transport_reset_net, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_transport_for_each_path, RDS_TRANSPORT);
+
+/* Facts about a path. */
+EXPORT_SYMBOL_NS_GPL(rds_path_priv, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_net, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_conn, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_index, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_laddr, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_faddr, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_scope, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_tos, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_is_active, RDS_TRANSPORT);
+
+/* Incoming links and upcalls. */
+EXPORT_SYMBOL_NS_GPL(rds_conn_find_or_create, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_conn_put, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_conn_accept_path, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_conn_nudged, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_accept, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_link_up, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_drop, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_kick, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_control_due, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_pull_control, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_pull, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_acked, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_deliver, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_deliver_done, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_info_emit, RDS_TRANSPORT);
+
+/* Wire format. */
+EXPORT_SYMBOL_NS_GPL(rds_hdr_parse, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_hdr_build, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_hdr_csum, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_hdr_csum_ok, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_hdr_is_cong, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_stream_reset, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_stream_hdr, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_stream_started, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_stream_took, RDS_TRANSPORT);

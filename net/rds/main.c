@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Start and stop of the module and of a namespace, in order: the namespace part first,
+ * the address family last, and the reverse on the way out.
+ */
+#include <linux/init.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <net/netns/generic.h>
+
+#include "core.h"
+#include "socket.h"
+
+struct workqueue_struct *rds_wq;
+u32 rds_generation;
+
+/* Kept for configurations that set it; at least 2, because 0 and 1 once meant "never". */
+int rds_send_batch_count = 1024;
+module_param_named(send_batch_count, rds_send_batch_count, int, 0444);
+MODULE_PARM_DESC(send_batch_count, "messages sent before other work gets its turn (default 1024)");
+
+static unsigned int rds_net_id;
+
+/* All namespaces from init to the end of exit, including dying ones. */
+static DEFINE_MUTEX(nets_lock);
+static LIST_HEAD(nets);
+
+/**
+ * rds_net() - RDS's part of a namespace
+ * @net: namespace
+ */
+struct rds_net *rds_net(const struct net *net)
+{
+	return net_generic(net, rds_net_id);
+}
+
+/**
+ * rds_net_for_each() - visit all namespaces, dying ones too
+ * @fn: may sleep; namespaces neither come nor go meanwhile
+ * @arg: passed on
+ */
+void rds_net_for_each(void (*fn)(struct rds_net *rn, void *arg), void *arg)
+{
+	struct rds_net *rn;
+
+	mutex_lock(&nets_lock);
+	list_for_each_entry(rn, &nets, node)
+		fn(rn, arg);
+	mutex_unlock(&nets_lock);
+}
+
+static int __net_init init_net_part(struct net *net)
+{
+	struct rds_net *rn = rds_net(net);
+	int err;
+
+	rn->net = net;
+	spin_lock_init(&rn->lock);
+	INIT_LIST_HEAD(&rn->sockets);
+	INIT_LIST_HEAD(&rn->cong_waiters);
+	init_waitqueue_head(&rn->idle);
+
+	/* Only values, and the others start from them. */
+	err = rds_sysctl_init_net(rn);
+	if (err)
+		return err;
+	err = rds_port_init_net(rn);
+	if (err)
+		goto err_sysctl;
+	err = rds_cong_init_net(rn);
+	if (err)
+		goto err_port;
+	err = rds_conn_init_net(rn);
+	if (err)
+		goto err_cong;
+
+	mutex_lock(&nets_lock);
+	list_add_tail(&rn->node, &nets);
+	mutex_unlock(&nets_lock);
+	return 0;
+
+err_cong:
+	rds_cong_exit_net(rn);
+err_port:
+	rds_port_exit_net(rn);
+err_sysctl:
+	rds_sysctl_exit_net(rn);
+	return err;
+}
+
+/* Runs for all subsystems before the first exit: from here on no connection is made. */
+static void __net_exit pre_exit_net_part(struct net *net)
+{
+	struct rds_net *rn = rds_net(net);
+
+	spin_lock_bh(&rn->lock);
+	rn->dying = true;
+	spin_unlock_bh(&rn->lock);
+}
+
+static void __net_exit exit_net_part(struct net *net)
+{
+	struct rds_net *rn = rds_net(net);
+
+	rds_sysctl_exit_net(rn);
+	rds_conn_kill_net(rn, NULL);
+
+	mutex_lock(&nets_lock);
+	list_del(&rn->node);
+	mutex_unlock(&nets_lock);
+
+	rds_conn_exit_net(rn);
+	rds_cong_exit_net(rn);
+	rds_port_exit_net(rn);
+}
+
+static struct pernet_operations net_ops = {
+	.init = init_net_part,
+	.pre_exit = pre_exit_net_part,
+	.exit = exit_net_part,
+	.id = &rds_net_id,
+	.size = sizeof(struct rds_net),
+};
+
+static int __init rds_init(void)
+{
+	int err;
+
+	rds_send_batch_count = max(rds_send_batch_count, 2);
+	while (!rds_generation)
+		rds_generation = get_random_u32();
+
+	rds_wq = alloc_workqueue("krdsd", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rds_wq)
+		return -ENOMEM;
+	err = register_pernet_subsys(&net_ops);
+	if (err)
+		goto err_wq;
+	err = rds_transport_register(&rds_loop_transport);
+	if (err)
+		goto err_net;
+	err = rds_socket_init();
+	if (err)
+		goto err_loop;
+	return 0;
+
+err_loop:
+	rds_transport_unregister(&rds_loop_transport);
+err_net:
+	unregister_pernet_subsys(&net_ops);
+err_wq:
+	destroy_workqueue(rds_wq);
+	return err;
+}
+module_init(rds_init);
+
+/* Sockets and transports hold this module, so both are gone. */
+static void __exit rds_exit(void)
+{
+	rds_socket_exit();
+	rds_pin_flush();
+	rds_transport_unregister(&rds_loop_transport);
+	unregister_pernet_subsys(&net_ops);
+	destroy_workqueue(rds_wq);
+	/* Objects freed with call_rcu() have their functions here. */
+	rcu_barrier();
+}
+module_exit(rds_exit);
+
+MODULE_DESCRIPTION("RDS: Reliable Datagram Sockets");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("5.0");

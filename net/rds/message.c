@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The outgoing message object: payload, header, references, one destructor.
+ *
+ * Small payloads are linear behind the object, large ones in pages that a transport may
+ * hand over by reference, zero-copy ones in pinned user pages.  Built in process context
+ * by sendmsg(); the last reference may go in any context.
+ */
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/unaligned.h>
+
+#include "core.h"
+
+/* Up to here a copy into the transport's buffer is cheaper than a page reference. */
+#define RDS_LINEAR_MAX		2048
+#define RDS_PAYLOAD_ORDER	3
+
+static struct rds_message *message_alloc(size_t extra, gfp_t gfp)
+{
+	struct rds_message *m = kmalloc(sizeof(*m) + extra, gfp);
+
+	if (!m)
+		return NULL;
+	memset(m, 0, sizeof(*m));
+	refcount_set(&m->ref, 1);
+	INIT_LIST_HEAD(&m->node);
+	return m;
+}
+
+static struct page *payload_page(size_t left, unsigned int *size)
+{
+	unsigned int order = min_t(unsigned int, get_order(left), RDS_PAYLOAD_ORDER);
+	struct page *page;
+
+	if (order) {
+		page = alloc_pages(GFP_KERNEL_ACCOUNT | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY,
+				   order);
+		if (page) {
+			*size = PAGE_SIZE << order;
+			return page;
+		}
+	}
+	*size = PAGE_SIZE;
+	return alloc_page(GFP_KERNEL_ACCOUNT);
+}
+
+static int payload_copy(struct rds_message *m, struct iov_iter *from, size_t len)
+{
+	while (len) {
+		unsigned int size, n;
+		struct page *page = payload_page(len, &size);
+
+		if (!page)
+			return -ENOMEM;
+		n = min_t(size_t, size, len);
+		bvec_set_page(&m->bvec[m->nr_bvec++], page, n, 0);
+		if (copy_page_from_iter(page, 0, n, from) != n)
+			return -EFAULT;
+		len -= n;
+	}
+	return 0;
+}
+
+/**
+ * rds_message_from_user() - a message with a copy of the payload
+ * @from: payload
+ * @len: its length, at most RDS_MAX_MSG_SIZE
+ * @err: set to -ENOMEM or -EFAULT when NULL is returned
+ *
+ * Context: process, may sleep.
+ * Return: a message with one reference, which is the caller's.
+ */
+struct rds_message *rds_message_from_user(struct iov_iter *from, size_t len, int *err)
+{
+	bool linear = len <= RDS_LINEAR_MAX;
+	struct rds_message *m;
+
+	m = message_alloc(linear ? len : DIV_ROUND_UP(len, PAGE_SIZE) * sizeof(struct bio_vec),
+			  GFP_KERNEL_ACCOUNT);
+	if (!m) {
+		*err = -ENOMEM;
+		return NULL;
+	}
+	m->len = len;
+	*err = 0;
+	if (linear) {
+		if (!copy_from_iter_full(m->data, len, from))
+			*err = -EFAULT;
+	} else {
+		m->bvec = (struct bio_vec *)m->data;
+		*err = payload_copy(m, from, len);
+	}
+	if (*err) {
+		rds_message_put(m);
+		return NULL;
+	}
+	rds_stat_add(copy_from_user, len);
+	return m;
+}
+
+/**
+ * rds_message_zerocopy() - a message over the caller's own pages
+ * @rs: socket that gets the completion
+ * @from: payload
+ * @len: its length
+ * @cookie: cookie of the completion
+ * @err: set to -ENOMEM or -EFAULT when NULL is returned
+ *
+ * No completion is produced until the message was queued (rds_pin.notify).
+ *
+ * Context: process, may sleep.
+ * Return: a message with one reference, which is the caller's.
+ */
+struct rds_message *rds_message_zerocopy(struct rds_sock *rs, struct iov_iter *from, size_t len,
+					 u32 cookie, int *err)
+{
+	struct rds_message *m = message_alloc(0, GFP_KERNEL_ACCOUNT);
+	struct rds_pin *pin;
+
+	*err = -ENOMEM;
+	if (!m)
+		return NULL;
+	m->len = len;
+	pin = rds_pin_iter(from, len, &m->bvec, &m->nr_bvec);
+	if (IS_ERR(pin)) {
+		*err = PTR_ERR(pin);
+		rds_message_put(m);
+		return NULL;
+	}
+	sock_hold(rds_rs_to_sk(rs));
+	pin->rs = rs;
+	pin->cookie = cookie;
+	m->pin = pin;
+	*err = 0;
+	return m;
+}
+
+/**
+ * rds_message_control() - an empty message of the kernel's own (ping, pong)
+ * @gfp: allocation flags
+ *
+ * Context: any that @gfp allows.
+ * Return: a message with one reference, or NULL.
+ */
+struct rds_message *rds_message_control(gfp_t gfp)
+{
+	return message_alloc(0, gfp);
+}
+
+static void message_free(struct rds_message *m)
+{
+	unsigned int i;
+
+	if (m->pin) {
+		rds_pin_release(m->pin);
+		kvfree(m->bvec);
+	} else {
+		for (i = 0; i < m->nr_bvec; i++)
+			put_page(m->bvec[i].bv_page);
+	}
+	if (m->rs)
+		rds_sock_put(m->rs);
+	kfree(m);
+}
+
+/**
+ * rds_message_put() - drop a reference
+ * @m: the message
+ *
+ * Context: any, but no lock of RDS held.
+ */
+void rds_message_put(struct rds_message *m)
+{
+	if (refcount_dec_and_test(&m->ref))
+		message_free(m);
+}
+
+/**
+ * rds_message_hdr() - the header of a message as it goes on the wire now
+ * @m: the message, taken by the transport
+ * @out: 48 bytes, all written
+ */
+void rds_message_hdr(const struct rds_message *m, u8 out[RDS_HDR_LEN])
+{
+	struct rds_hdr h = {
+		.seq = m->seq,
+		.len = m->len,
+		.sport = m->sport,
+		.dport = m->dport,
+		.flags = m->flags,
+	};
+
+	memcpy(h.ext, m->ext, sizeof(h.ext));
+	rds_hdr_build(out, &h);
+}
+
+/**
+ * rds_message_read() - copy payload out of a message (loopback)
+ * @m: the message
+ * @off: first byte
+ * @to: destination
+ * @n: bytes, inside the payload
+ *
+ * Return: 0 or -EFAULT.
+ */
+int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *to, size_t n)
+{
+	unsigned int i;
+
+	if (!m->nr_bvec)
+		return copy_to_iter(m->data + off, n, to) == n ? 0 : -EFAULT;
+
+	for (i = 0; i < m->nr_bvec && n; i++) {
+		const struct bio_vec *bv = &m->bvec[i];
+		size_t part;
+
+		if (off >= bv->bv_len) {
+			off -= bv->bv_len;
+			continue;
+		}
+		part = min_t(size_t, bv->bv_len - off, n);
+		if (copy_page_to_iter(bv->bv_page, bv->bv_offset + off, part, to) != part)
+			return -EFAULT;
+		off = 0;
+		n -= part;
+	}
+	return 0;
+}
+
+/**
+ * rds_message_settle() - finish messages that left a path
+ * @list: messages taken off a path's lists, with the path's references; emptied
+ *
+ * Releases the senders' send buffers with one wake-up for each run of messages of one
+ * socket, then the references.
+ *
+ * Context: any, no lock held.
+ */
+void rds_message_settle(struct list_head *list)
+{
+	struct rds_message *m, *next;
+	struct rds_sock *rs = NULL;
+	u32 bytes = 0, msgs = 0;
+
+	list_for_each_entry_safe(m, next, list, node) {
+		list_del_init(&m->node);
+		if (m->rs && m->rs != rs) {
+			if (rs) {
+				rds_tx_release(rs, bytes, msgs);
+				rds_sock_put(rs);
+			}
+			rs = m->rs;
+			sock_hold(rds_rs_to_sk(rs));
+			bytes = 0;
+			msgs = 0;
+		}
+		if (m->rs) {
+			bytes += m->charge;
+			msgs++;
+			m->charge = 0;
+		}
+		rds_message_put(m);
+	}
+	if (rs) {
+		rds_tx_release(rs, bytes, msgs);
+		rds_sock_put(rs);
+	}
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Multipath: the handshake that learns the path count and the peer's generation, the
+ * choice of a path, and the order at fan-out.
+ *
+ * Handshake frames arrive in softirq; they only record what the peer said and queue
+ * mprds_work, which allocates paths in process context.  The path count of a connection
+ * goes from unknown or one to N once; later frames with other counts are counted and
+ * ignored (hazard D20), because messages already spread over N paths cannot be merged.
+ */
+#include <linux/jhash.h>
+#include <linux/random.h>
+
+#include "core.h"
+#include "trace.h"
+
+static u32 rds_path_seed __read_mostly;
+
+/**
+ * rds_mprds_select() - the path for messages of a source port
+ * @c: the connection
+ * @sport: source port of the sending socket
+ * @npaths: the path count the choice was made with; rds_path_enqueue() checks it
+ *
+ * One port always gets one path while the count is stable, which keeps a socket's order.
+ */
+struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, unsigned int *npaths)
+{
+	unsigned int n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
+
+	*npaths = n;
+	if (n <= 1)
+		return c->paths[0];
+	net_get_random_once(&rds_path_seed, sizeof(rds_path_seed));
+	return c->paths[reciprocal_scale(jhash_1word(sport, rds_path_seed), n)];
+}
+
+/**
+ * rds_mprds_ext() - the extension headers of our handshake frames
+ * @ext: extension area, zeroed
+ */
+void rds_mprds_ext(u8 ext[RDS_EXT_LEN])
+{
+	rds_ext_put_u16(ext, RDS_EXT_NPATHS, RDS_MAX_PATHS);
+	rds_ext_put_u32(ext, RDS_EXT_GEN_NUM, rds_generation);
+	rds_ext_put_u8(ext, RDS_EXT_SPORT_IDX, 0);
+}
+
+/**
+ * rds_mprds_may_start() - may a link of this path be made now?
+ * @p: the path
+ *
+ * A peer that did not announce source-port encoding pairs indices by order of arrival, so
+ * towards it a path waits until those below are up.
+ */
+bool rds_mprds_may_start(const struct rds_path *p)
+{
+	const struct rds_conn *c = p->conn;
+	unsigned int i;
+
+	if (!p->index || READ_ONCE(c->peer_sport_idx) || !rds_conn_is_active(c))
+		return true;
+	for (i = 0; i < p->index; i++)
+		if (!rds_path_is_up(c->paths[i]))
+			return false;
+	return true;
+}
+
+static void mprds_want_all(struct rds_conn *c)
+{
+	unsigned int i, n = smp_load_acquire(&c->npaths);
+
+	if (!rds_conn_is_active(c))
+		return;
+	for (i = 1; i < n; i++)
+		rds_path_want(c->paths[i]);
+}
+
+/**
+ * rds_mprds_link_up() - a path came up: greet, and bring up the others
+ * @p: the path
+ *
+ * Context: any.
+ */
+void rds_mprds_link_up(struct rds_path *p)
+{
+	struct rds_conn *c = p->conn;
+
+	if (c->key.trans->max_paths < 2)
+		return;
+	if (!p->index)
+		rds_path_send_control(p, RDS_PORT_PROBE, RDS_PORT_KERNEL);
+	mprds_want_all(c);
+}
+
+/* ---- generation ------------------------------------------------------------- */
+
+/* A path other than the one that told us: reset unless it already carries the new instance. */
+static void mprds_reset_other(struct rds_path *q, u32 gen)
+{
+	spin_lock_bh(&q->lock);
+	if (q->rx_gen != gen) {
+		if (q->state != RDS_UP || !q->rx_frames)
+			q->next_rx = 0;
+		q->rx_gen = gen;
+	}
+	spin_unlock_bh(&q->lock);
+}
+
+/**
+ * rds_mprds_generation() - a frame told the generation of the peer's instance
+ * @p: path it came by
+ * @gen: generation, non-zero
+ * @seq: sequence of the frame, 0 for a control frame at the head of a link
+ *
+ * A changed generation means the peer restarted: what we expect next starts again.  Our
+ * own numbering goes on, because a fresh receiver accepts any first number, and so no
+ * queued message is lost or renumbered.
+ *
+ * Context: any; one caller at a time per path.
+ */
+void rds_mprds_generation(struct rds_path *p, u32 gen, u64 seq)
+{
+	struct rds_conn *c = p->conn;
+	bool changed;
+	unsigned int i;
+
+	spin_lock_bh(&p->lock);
+	if (p->rx_gen && p->rx_gen != gen)
+		p->next_rx = seq ? seq + 1 : 0;
+	p->rx_gen = gen;
+	spin_unlock_bh(&p->lock);
+
+	spin_lock_bh(&c->lock);
+	changed = c->peer_gen && c->peer_gen != gen;
+	c->peer_gen = gen;
+	spin_unlock_bh(&c->lock);
+	if (!changed)
+		return;
+	rds_stat_inc(recv_generation_change);
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		struct rds_path *q = smp_load_acquire(&c->paths[i]);
+
+		if (q && q != p)
+			mprds_reset_other(q, gen);
+	}
+}
+
+/* ---- handshake ---------------------------------------------------------------- */
+
+/**
+ * rds_mprds_received() - a handshake ping or pong arrived
+ * @p: path it came by
+ * @h: its header
+ *
+ * Context: any; one caller at a time per path.
+ */
+void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
+{
+	struct rds_conn *c = p->conn;
+	struct rds_ext e;
+	unsigned int n;
+
+	if (c->key.trans->max_paths < 2)
+		return;
+	rds_stat_inc(recv_handshake);
+	rds_ext_parse(h->ext, &e);
+	if (e.unknown)
+		rds_stat_inc(recv_ext_unknown);
+	if (RDS_EXT_HAS(&e, RDS_EXT_GEN_NUM) && e.gen)
+		rds_mprds_generation(p, e.gen, h->seq);
+
+	spin_lock_bh(&c->lock);
+	n = rds_npaths_clamp(&e, max(c->npaths, c->want_paths));
+	n = min(n, c->key.trans->max_paths);
+	WRITE_ONCE(c->peer_sport_idx, RDS_EXT_HAS(&e, RDS_EXT_SPORT_IDX));
+	if (c->npaths > 1 && n != c->npaths) {
+		rds_stat_inc(recv_handshake_ignored);
+	} else if (!c->dead) {
+		c->want_paths = n;
+		queue_work(rds_wq, &c->mprds_work);
+	}
+	spin_unlock_bh(&c->lock);
+}
+
+/* Publish the path count together with the point in path 0's stream others wait for. */
+static void mprds_publish(struct rds_conn *c, unsigned int n)
+{
+	struct rds_path *p0 = c->paths[0];
+
+	spin_lock_bh(&c->lock);
+	/*
+	 * path[0].lock nests here: a message enqueued on path 0 with the old count is
+	 * either below fanout_seq or refused by rds_path_enqueue().
+	 */
+	spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
+	if (c->npaths <= 1 && n > 1) {
+		c->fanout_seq = p0->next_tx;
+		WRITE_ONCE(c->fanout_open, list_empty(&p0->queue) && list_empty(&p0->sent));
+	}
+	smp_store_release(&c->npaths, n);	/* after paths[] */
+	spin_unlock(&p0->lock);
+	spin_unlock_bh(&c->lock);
+}
+
+/**
+ * rds_mprds_apply() - make the announced path count real
+ * @c: the connection
+ *
+ * Context: process, may sleep.
+ */
+void rds_mprds_apply(struct rds_conn *c)
+{
+	unsigned int want, i;
+
+	mutex_lock(&c->setup);
+	spin_lock_bh(&c->lock);
+	want = c->dead ? 0 : c->want_paths;
+	spin_unlock_bh(&c->lock);
+	if (want <= READ_ONCE(c->npaths))
+		goto out;
+	for (i = 1; i < want; i++) {
+		if (!c->paths[i] && IS_ERR(rds_conn_add_path(c, i)))
+			goto out;	/* stay on fewer paths; the next handshake tries again */
+	}
+	mprds_publish(c, want);
+out:
+	mutex_unlock(&c->setup);
+}
+
+/**
+ * rds_mprds_work() - rds_conn.mprds_work
+ * @work: the work
+ */
+void rds_mprds_work(struct work_struct *work)
+{
+	struct rds_conn *c = container_of(work, struct rds_conn, mprds_work);
+
+	rds_mprds_apply(c);
+	mprds_want_all(c);
+}
+
+/* ---- fan-out order -------------------------------------------------------------- */
+
+/* Is everything that was queued on path 0 before the fan-out acknowledged? */
+static bool fanout_done(struct rds_conn *c)
+{
+	struct rds_path *p0 = c->paths[0];
+	struct rds_message *m;
+	bool done;
+
+	spin_lock_bh(&p0->lock);
+	m = list_first_entry_or_null(&p0->sent, struct rds_message, node) ?:
+	    list_first_entry_or_null(&p0->queue, struct rds_message, node);
+	done = !m || m->seq >= c->fanout_seq;
+	spin_unlock_bh(&p0->lock);
+	return done;
+}
+
+/**
+ * rds_mprds_may_send() - fan-out order: may this path send yet?
+ * @p: the path
+ */
+bool rds_mprds_may_send(struct rds_path *p)
+{
+	struct rds_conn *c = p->conn;
+
+	if (!p->index || READ_ONCE(c->fanout_open))
+		return true;
+	if (fanout_done(c)) {
+		WRITE_ONCE(c->fanout_open, true);
+		return true;
+	}
+	rds_stat_inc(mprds_catchup_tx0_retries);
+	return false;
+}
+
+/**
+ * rds_mprds_path0_acked() - path 0 got shorter: release the others if it was the last
+ * @c: the connection
+ *
+ * Context: any.
+ */
+void rds_mprds_path0_acked(struct rds_conn *c)
+{
+	unsigned int i, n;
+
+	if (READ_ONCE(c->fanout_open) || !fanout_done(c))
+		return;
+	WRITE_ONCE(c->fanout_open, true);
+	n = smp_load_acquire(&c->npaths);
+	for (i = 1; i < n; i++)
+		rds_path_kick(c->paths[i]);
+}

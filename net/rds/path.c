@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A path's queues: enqueue, pump, acknowledge, requeue, purge; and the entry of received
+ * frames.
+ *
+ * A message is on exactly one of: queue (not yet taken by the transport), sent (taken, not
+ * acknowledged), or a local list of the function that took it off under path->lock and
+ * settles it afterwards without locks.
+ *
+ * Who pumps: sendmsg() tries the link mutex and leaves if it is busy, because the holder
+ * looks at the queue again after letting go.  Softirq never wants the mutex: it queues
+ * pump_work, which waits for it.
+ */
+#include <linux/jiffies.h>
+
+#include "core.h"
+#include "drop.h"
+#include "trace.h"
+
+/* Kernel pings and pongs that may wait on one path. */
+#define RDS_MAX_CONTROL		1024
+/* Passes in the caller's context before the rest is left to the work. */
+#define RDS_PUMP_PASSES		4
+
+bool rds_path_is_up(const struct rds_path *p)
+{
+	return READ_ONCE(p->state) == RDS_UP;
+}
+
+/* The acknowledgement-request rule of the protocol: every n messages or bytes. */
+static void path_count_unacked(struct rds_path *p, struct rds_message *m)
+{
+	const struct rds_net *rn = p->conn->rn;
+
+	if (p->unacked_packets && p->unacked_bytes >= m->len) {
+		p->unacked_packets--;
+		p->unacked_bytes -= m->len;
+		return;
+	}
+	p->unacked_packets = max(READ_ONCE(rn->sysctl.max_unacked_packets), 0);
+	p->unacked_bytes = max(READ_ONCE(rn->sysctl.max_unacked_bytes), 0);
+	if (p->conn->key.trans->caps & RDS_CAP_ACK_REQUIRED)
+		m->flags |= RDS_FLAG_ACK_REQUIRED;
+	rds_stat_inc(send_ack_required);
+}
+
+/**
+ * rds_path_enqueue() - number a message and put it on the queue
+ * @p: the path
+ * @m: the message; its reference passes to the path on success
+ * @npaths: path count @p was chosen with
+ *
+ * Context: any.
+ * Return: 0, -EAGAIN if the number of paths changed meanwhile (choose again), -ESHUTDOWN
+ * if the connection is being destroyed, -ENOBUFS for too many control messages.
+ */
+int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths)
+{
+	int err = 0;
+
+	spin_lock_bh(&p->lock);
+	if (rds_state_is_dying(p->state)) {
+		err = -ESHUTDOWN;
+	} else if (m->rs && npaths != READ_ONCE(p->conn->npaths)) {
+		err = -EAGAIN;
+	} else if (!m->rs && p->nr_control >= RDS_MAX_CONTROL) {
+		err = -ENOBUFS;
+	} else {
+		m->seq = p->next_tx++;
+		path_count_unacked(p, m);
+		list_add_tail(&m->node, &p->queue);
+		WRITE_ONCE(p->nr_queued, p->nr_queued + 1);
+		p->nr_control += !m->rs;
+		trace_rds_enqueue(p, m);
+	}
+	spin_unlock_bh(&p->lock);
+	if (!err)
+		rds_stat_inc(send_queued);
+	return err;
+}
+
+/**
+ * rds_path_send_control() - queue a ping or pong of the kernel
+ * @p: the path
+ * @sport: source port
+ * @dport: destination port
+ *
+ * Queued, never sent from here: the caller may be the receive path (hazard H2).
+ *
+ * Context: any.
+ * Return: 0, -ENOMEM, or an error of rds_path_enqueue().
+ */
+int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport)
+{
+	struct rds_message *m = rds_message_control(GFP_ATOMIC | __GFP_NOWARN);
+	int err;
+
+	if (!m)
+		return -ENOMEM;
+	m->sport = sport;
+	m->dport = dport;
+	if (sport == RDS_PORT_PROBE || dport == RDS_PORT_PROBE)
+		rds_mprds_ext(m->ext);
+	err = rds_path_enqueue(p, m, 0);
+	if (err) {
+		rds_message_put(m);
+		return err;
+	}
+	rds_stat_inc(send_pong);
+	rds_path_want(p);
+	rds_path_kick(p);
+	return 0;
+}
+
+static bool path_has_work(struct rds_path *p)
+{
+	return rds_path_is_up(p) && (READ_ONCE(p->nr_queued) || rds_path_control_due(p));
+}
+
+/* One pass with the link mutex held.  True if the queue was emptied. */
+static bool pump_locked(struct rds_path *p)
+{
+	const struct rds_transport *t = p->conn->key.trans;
+	u32 epoch = READ_ONCE(p->epoch);
+	int err = 0;
+
+	lockdep_assert_held(&p->link);
+	p->pull_empty = false;
+	p->pull_budget = max(rds_send_batch_count, 2);
+	if (rds_path_is_up(p)) {
+		WRITE_ONCE(p->sending, true);
+		err = t->send(p);
+		WRITE_ONCE(p->sending, false);
+	}
+	if (err < 0)
+		rds_path_drop(p, epoch, err);
+	/* Out of budget: others want the CPU too. */
+	if (!p->pull_budget)
+		rds_path_kick(p);
+	return p->pull_empty;
+}
+
+/**
+ * rds_path_pump() - transmit what is queued, in the caller's context
+ * @p: the path
+ *
+ * Context: process, may sleep.
+ */
+void rds_path_pump(struct rds_path *p)
+{
+	unsigned int pass;
+	bool emptied;
+
+	for (pass = 0; pass < RDS_PUMP_PASSES; pass++) {
+		/*
+		 * Pairs with the barrier below: either our trylock succeeds, or the
+		 * holder sees the message we queued before.
+		 */
+		smp_mb();
+		if (!mutex_trylock(&p->link)) {
+			rds_stat_inc(send_lock_contention);
+			return;
+		}
+		emptied = pump_locked(p);
+		mutex_unlock(&p->link);
+		smp_mb();
+		/* Not emptied: no room (the transport will kick) or no budget (kicked). */
+		if (!emptied || !path_has_work(p))
+			return;
+		rds_stat_inc(send_lock_queue_raced);
+	}
+	rds_path_kick(p);
+}
+
+/**
+ * rds_path_pump_work() - transmit from the path's work
+ * @work: rds_path.pump_work
+ */
+void rds_path_pump_work(struct work_struct *work)
+{
+	struct rds_path *p = container_of(work, struct rds_path, pump_work);
+	bool emptied;
+
+	mutex_lock(&p->link);
+	emptied = pump_locked(p);
+	mutex_unlock(&p->link);
+	smp_mb();	/* as in rds_path_pump() */
+	if (emptied && path_has_work(p))
+		rds_path_kick(p);
+}
+
+/**
+ * rds_path_kick() - there is something to send, or room for it: pump from the work
+ * @p: the path
+ *
+ * Context: any.
+ */
+void rds_path_kick(struct rds_path *p)
+{
+	spin_lock_bh(&p->lock);
+	if (p->state == RDS_UP)
+		queue_work(rds_wq, &p->pump_work);
+	spin_unlock_bh(&p->lock);
+}
+
+/**
+ * rds_path_control_due() - must a control frame go before the next message?
+ * @p: the path
+ *
+ * Each link begins with a control frame that carries our generation.  Maps travel on path 0
+ * only: on several paths an older one could overtake a newer one.
+ */
+bool rds_path_control_due(struct rds_path *p)
+{
+	return READ_ONCE(p->control_due) ||
+	       (!p->index && rds_cong_update_due(p->conn));
+}
+
+/**
+ * rds_path_pull_control() - build the control frame that is due
+ * @p: the path; link mutex held
+ * @buf: RDS_CONTROL_MAX bytes
+ *
+ * Return: bytes written, 0 = none due.
+ */
+size_t rds_path_pull_control(struct rds_path *p, u8 *buf)
+{
+	struct rds_hdr h = { .flags = RDS_FLAG_CONG_BITMAP };
+
+	if (!rds_path_control_due(p))
+		return 0;
+	WRITE_ONCE(p->control_due, false);
+	rds_ext_put_u32(h.ext, RDS_EXT_GEN_NUM, rds_generation);
+	if (!p->index) {
+		rds_cong_snapshot(p->conn, buf + RDS_HDR_LEN);
+		h.len = RDS_CONG_MAP_BYTES;
+		rds_stat_inc(cong_update_sent);
+	}
+	rds_hdr_build(buf, &h);
+	return RDS_HDR_LEN + h.len;
+}
+
+/**
+ * rds_path_pull() - take the next message for transmission
+ * @p: the path; link mutex held
+ * @end: stream position after the previous message, advanced over this one
+ *
+ * Return: the message with a reference for the caller, or NULL.
+ */
+struct rds_message *rds_path_pull(struct rds_path *p, u64 *end)
+{
+	struct rds_message *m = NULL;
+
+	if (!p->pull_budget || !rds_mprds_may_send(p))
+		return NULL;
+	spin_lock_bh(&p->lock);
+	if (p->state == RDS_UP)
+		m = list_first_entry_or_null(&p->queue, struct rds_message, node);
+	if (m) {
+		list_move_tail(&m->node, &p->sent);
+		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
+		*end += RDS_HDR_LEN + m->len;
+		m->ack_pos = *end;
+		rds_message_get(m);
+		p->pull_budget--;
+		trace_rds_transmit(p, m);
+	} else {
+		p->pull_empty = true;
+	}
+	spin_unlock_bh(&p->lock);
+	return m;
+}
+
+/**
+ * rds_path_acked() - the peer has everything up to a position
+ * @p: the path
+ * @epoch: epoch of the link
+ * @pos: position, in the unit of rds_message.ack_pos
+ *
+ * Context: any.
+ */
+void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos)
+{
+	struct rds_message *m;
+	LIST_HEAD(done);
+	u32 nr = 0;
+
+	spin_lock_bh(&p->lock);
+	if (epoch == p->epoch) {
+		while ((m = list_first_entry_or_null(&p->sent, struct rds_message, node)) &&
+		       m->ack_pos <= pos) {
+			list_move_tail(&m->node, &done);
+			p->nr_control -= !m->rs;
+			nr++;
+		}
+		if (nr)
+			trace_rds_ack(p, pos, nr);
+	}
+	spin_unlock_bh(&p->lock);
+	if (!nr)
+		return;
+	rds_message_settle(&done);
+	if (!p->index)
+		rds_mprds_path0_acked(p->conn);
+}
+
+static bool message_is_handshake(const struct rds_message *m)
+{
+	return !m->rs && (m->sport == RDS_PORT_PROBE || m->dport == RDS_PORT_PROBE);
+}
+
+/**
+ * rds_path_requeue_sent() - put unacknowledged messages back in front of the queue
+ * @p: the path; its link is stopped, link mutex held
+ *
+ * Handshake messages are dropped: the next link begins with a new handshake.
+ */
+void rds_path_requeue_sent(struct rds_path *p)
+{
+	struct rds_message *m, *next;
+	LIST_HEAD(drop);
+	u32 nr = 0;
+
+	spin_lock_bh(&p->lock);
+	list_for_each_entry_safe(m, next, &p->sent, node) {
+		if (message_is_handshake(m)) {
+			list_move_tail(&m->node, &drop);
+			p->nr_control--;
+			continue;
+		}
+		m->flags |= RDS_FLAG_RETRANSMITTED;
+		nr++;
+	}
+	list_splice_init(&p->sent, &p->queue);
+	WRITE_ONCE(p->nr_queued, p->nr_queued + nr);
+	spin_unlock_bh(&p->lock);
+	rds_stat_add(send_retransmitted, nr);
+	rds_message_settle(&drop);
+}
+
+/**
+ * rds_path_purge() - take a socket's messages off the path
+ * @p: the path
+ * @rs: the socket, or NULL for everything
+ * @dport: only those to this port, or NULL
+ * @out: gets the messages; the caller settles them
+ *
+ * Context: any.
+ */
+void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, struct list_head *out)
+{
+	struct list_head *lists[] = { &p->sent, &p->queue };
+	struct rds_message *m, *next;
+	unsigned int i;
+
+	spin_lock_bh(&p->lock);
+	for (i = 0; i < ARRAY_SIZE(lists); i++) {
+		list_for_each_entry_safe(m, next, lists[i], node) {
+			if (rs && (m->rs != rs || (dport && m->dport != *dport)))
+				continue;
+			list_move_tail(&m->node, out);
+			p->nr_control -= !m->rs;
+			if (lists[i] == &p->queue)
+				WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
+		}
+	}
+	spin_unlock_bh(&p->lock);
+	if (!p->index)
+		rds_mprds_path0_acked(p->conn);
+}
+
+static void deliver_ping(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc)
+{
+	enum rds_drop_reason why;
+	int err;
+
+	if (!h->sport) {
+		rds_stat_inc(recv_drop_ports_zero);
+		trace_rds_drop(p, h, RDS_DROP_PORTS_ZERO);
+		return;
+	}
+	rds_stat_inc(recv_ping);
+	if (h->sport == RDS_PORT_PROBE) {
+		rds_mprds_received(p, h);
+	} else if (rds_cong_test(p->conn, h->sport)) {
+		rds_stat_inc(pong_congested);
+		rds_stat_inc(cong_send_error);
+		trace_rds_drop(p, h, RDS_DROP_PONG_CONGESTED);
+		return;
+	}
+	err = rds_path_send_control(p, RDS_PORT_KERNEL, h->sport);
+	if (!err || err == -ESHUTDOWN)
+		return;
+	if (err == -ENOBUFS) {
+		why = RDS_DROP_PONG_LIMIT;
+		rds_stat_inc(pong_limit);
+	} else {
+		why = RDS_DROP_PONG_NOMEM;
+		rds_stat_inc(pong_nomem);
+	}
+	trace_rds_drop(p, h, why);
+}
+
+/* Frames that are not for a socket.  True if consumed (the caller still owns @inc). */
+static bool deliver_kernel(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc)
+{
+	if (!READ_ONCE(p->conn->rn->sysctl.ping_enable)) {
+		if (h->dport == RDS_PORT_KERNEL)
+			rds_stat_inc(recv_drop_ping_disabled);
+		return false;
+	}
+	if (h->dport == RDS_PORT_KERNEL) {
+		deliver_ping(p, h, inc);
+		return true;
+	}
+	if (h->dport == RDS_PORT_PROBE && h->sport == RDS_PORT_KERNEL) {
+		rds_mprds_received(p, h);
+		return true;
+	}
+	return false;
+}
+
+/* The sequence rule, under the lock because a changed generation resets other paths too. */
+static bool deliver_is_new(struct rds_path *p, const struct rds_hdr *h)
+{
+	enum rds_seq_verdict v;
+
+	spin_lock_bh(&p->lock);
+	v = rds_seq_accept(&p->next_rx, h->seq, h->flags);
+	p->rx_frames++;
+	spin_unlock_bh(&p->lock);
+
+	if (v == RDS_SEQ_REWIND)
+		rds_stat_inc(recv_rewind);
+	if (v != RDS_SEQ_DUP)
+		return true;
+	rds_stat_inc(recv_drop_old_seq);
+	trace_rds_drop(p, h, RDS_DROP_OLD_SEQ);
+	return false;
+}
+
+/**
+ * rds_path_deliver() - a complete frame arrived
+ * @p: the path
+ * @epoch: epoch of the link it came by
+ * @h: its header
+ * @inc: its payload; the reference passes to this function
+ * @b: batch of the current receive pass
+ *
+ * Context: any; one caller at a time per path.
+ */
+void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
+		      struct rds_incoming *inc, struct rds_rx_batch *b)
+{
+	struct rds_conn *c = p->conn;
+
+	inc->len = h->len;
+	inc->seq = h->seq;
+	if (epoch != READ_ONCE(p->epoch)) {
+		rds_stat_inc(recv_stale_epoch);
+		trace_rds_drop(p, h, RDS_DROP_STALE_EPOCH);
+		goto done;
+	}
+	if (!READ_ONCE(c->answered))
+		WRITE_ONCE(c->answered, true);
+	if (rds_hdr_is_cong(h)) {
+		rds_cong_received(p, h, inc);
+		goto done;
+	}
+	if (!deliver_is_new(p, h))
+		goto done;
+	if (h->flags & RDS_FLAG_ACK_REQUIRED)
+		rds_stat_inc(recv_ack_required);
+	if (unlikely(h->dport <= RDS_PORT_PROBE) && deliver_kernel(p, h, inc))
+		goto done;
+
+	inc->saddr = c->key.faddr;
+	inc->scope = c->key.scope;
+	inc->tos = c->key.tos;
+	inc->sport = h->sport;
+	inc->dport = h->dport;
+	rds_recv_deliver(c->rn, &c->key.laddr, h, inc, b);
+	return;
+done:
+	rds_inc_put(inc);
+}
+
+/**
+ * rds_path_deliver_done() - end of a receive pass
+ * @p: the path
+ * @b: the batch; its messages are queued and their reader is woken
+ */
+void rds_path_deliver_done(struct rds_path *p, struct rds_rx_batch *b)
+{
+	rds_recv_flush(b);
+}
+
+void *rds_path_priv(const struct rds_path *p)
+{
+	return p->priv;
+}
+
+struct net *rds_path_net(const struct rds_path *p)
+{
+	return p->conn->rn->net;
+}
+
+struct rds_conn *rds_path_conn(const struct rds_path *p)
+{
+	return p->conn;
+}
+
+unsigned int rds_path_index(const struct rds_path *p)
+{
+	return p->index;
+}
+
+const struct in6_addr *rds_path_laddr(const struct rds_path *p)
+{
+	return &p->conn->key.laddr;
+}
+
+const struct in6_addr *rds_path_faddr(const struct rds_path *p)
+{
+	return &p->conn->key.faddr;
+}
+
+u32 rds_path_scope(const struct rds_path *p)
+{
+	return p->conn->key.scope;
+}
+
+u8 rds_path_tos(const struct rds_path *p)
+{
+	return p->conn->key.tos;
+}
+
+bool rds_path_is_active(const struct rds_path *p)
+{
+	return rds_conn_is_active(p->conn);
+}

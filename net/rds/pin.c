@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pinned user pages: the pages, the locked-memory accounting and the notification are
+ * one object with one release.
+ *
+ * Made in process context by sendmsg().  The last user may let go in softirq; unpinning
+ * and notifying then happen in a work item.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "core.h"
+
+static void pin_free(struct rds_pin *pin)
+{
+	unpin_user_pages_dirty_lock(pin->pages, pin->nr, pin->dirty);
+	mm_unaccount_pinned_pages(&pin->mmp);
+	if (pin->rs) {
+		if (pin->notify)
+			rds_notify_zcopy(pin->rs, pin->cookie);
+		rds_sock_put(pin->rs);
+	}
+	kvfree(pin);
+}
+
+static void pin_work(struct work_struct *work)
+{
+	pin_free(container_of(work, struct rds_pin, work));
+}
+
+/**
+ * rds_pin_release() - unpin, give the accounting back and notify
+ * @pin: taken
+ *
+ * Any context.
+ */
+void rds_pin_release(struct rds_pin *pin)
+{
+	if (in_task() && !in_softirq() && !irqs_disabled() && !rcu_preempt_depth()) {
+		pin_free(pin);
+		return;
+	}
+	INIT_WORK(&pin->work, pin_work);
+	queue_work(rds_wq, &pin->work);
+}
+
+/* Wait for releases in flight (module exit: they need the module's text). */
+void rds_pin_flush(void)
+{
+	flush_workqueue(rds_wq);
+}
+
+/* Pin @len bytes of @from; @bvec has room for @max entries.  0 or -errno, partly done. */
+static int pin_pages(struct rds_pin *pin, struct iov_iter *from, size_t len,
+		     struct bio_vec *bvec, unsigned int max)
+{
+	while (len) {
+		struct page **pages = pin->pages + pin->nr;
+		size_t off = 0;
+		ssize_t got;
+
+		if (pin->nr == max)
+			return -EFAULT;
+		got = iov_iter_extract_pages(from, &pages, len, max - pin->nr, 0, &off);
+		if (got <= 0)
+			return got ? got : -EFAULT;
+		len -= got;
+		while (got > 0) {
+			size_t n = min_t(size_t, got, PAGE_SIZE - off);
+
+			bvec_set_page(&bvec[pin->nr++], *pages++, n, off);
+			got -= n;
+			off = 0;
+		}
+	}
+	return 0;
+}
+
+/**
+ * rds_pin_iter() - pin a user buffer for reading
+ * @from: user buffer; advanced
+ * @len: bytes to pin, at most RDS_MAX_MSG_SIZE
+ * @bvec: the pieces, one per page; free with kvfree(); not touched on error
+ * @nr_bvec: their number; not touched on error
+ *
+ * Process context.  The pages count against RLIMIT_MEMLOCK until rds_pin_release().
+ * Return: the pin, or ERR_PTR(-ENOMEM) (also: over the limit) or ERR_PTR(-EFAULT).
+ */
+struct rds_pin *rds_pin_iter(struct iov_iter *from, size_t len, struct bio_vec **bvec, u16 *nr_bvec)
+{
+	unsigned int max = iov_iter_npages(from, U16_MAX);
+	struct bio_vec *vec;
+	struct rds_pin *pin;
+	int err;
+
+	/* Pages of the kernel's own cannot be pinned, only referenced. */
+	if (!len || !max || !user_backed_iter(from))
+		return ERR_PTR(-EFAULT);
+
+	vec = kvmalloc_array(max, sizeof(*vec), GFP_KERNEL_ACCOUNT);
+	pin = kvzalloc(struct_size(pin, pages, max), GFP_KERNEL_ACCOUNT);
+	err = -ENOMEM;
+	if (!vec || !pin)
+		goto err_free;
+
+	/* The helper assumes one run of pages; many small pieces pin more. */
+	if (mm_account_pinned_pages(&pin->mmp, max_t(size_t, len, (size_t)max * PAGE_SIZE -
+						     min(max, 2U) * PAGE_SIZE)))
+		goto err_free;
+
+	err = pin_pages(pin, from, len, vec, max);
+	if (err)
+		goto err_unpin;
+
+	*bvec = vec;
+	*nr_bvec = pin->nr;
+	return pin;
+
+err_unpin:
+	unpin_user_pages(pin->pages, pin->nr);
+	mm_unaccount_pinned_pages(&pin->mmp);
+err_free:
+	kvfree(pin);
+	kvfree(vec);
+	return ERR_PTR(err);
+}
+
+#define PROBE_BATCH	16
+
+/**
+ * rds_pin_probe() - could these pages be pinned?
+ * @addr: first byte
+ * @bytes: length, not 0
+ * @write: for writing
+ *
+ * For requests that a transport without RDMA refuses only after the arguments have been
+ * looked at.  Nothing stays pinned.  Process context.
+ * Return: 0, -EFAULT, -EINTR or another errno of the memory management.
+ */
+int rds_pin_probe(u64 addr, u64 bytes, bool write)
+{
+	struct page *pages[PROBE_BATCH];
+	unsigned long start, left;
+	u64 end;
+
+	if (!bytes || check_add_overflow(addr, bytes, &end) || end > U64_MAX - PAGE_SIZE ||
+	    end > ULONG_MAX - PAGE_SIZE)
+		return -EFAULT;
+
+	start = addr & PAGE_MASK;
+	left = (PAGE_ALIGN(end) - start) >> PAGE_SHIFT;
+	while (left) {
+		int n = pin_user_pages_fast(start, min_t(unsigned long, left, PROBE_BATCH),
+					    write ? FOLL_WRITE : 0, pages);
+
+		if (n <= 0)
+			return n ? n : -EFAULT;
+		unpin_user_pages(pages, n);
+		start += (unsigned long)n << PAGE_SHIFT;
+		left -= n;
+		if (signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The port table of a namespace: which socket has bound (address, port, scope).
+ *
+ * Insertion is the test: rhashtable refuses a second entry with the same key, so there
+ * is no look-then-insert window.  The table holds a reference on every socket in it, and
+ * sockets are freed after a grace period, so a reader needs RCU only.
+ */
+#include <linux/jhash.h>
+#include <linux/random.h>
+
+#include "core.h"
+
+#define PORT_FIRST	2	/* 0 means "any", 1 is reserved for the handshake */
+#define PORT_COUNT	(65536 - PORT_FIRST)
+
+static u32 addr_hash(const struct rds_addr *a, u32 seed)
+{
+	return jhash_3words((__force u32)ipv6_addr_hash(&a->ip), a->port, a->scope,
+			    jhash2((__force const u32 *)a->ip.s6_addr32, 4, seed));
+}
+
+static u32 key_hash(const void *data, u32 len, u32 seed)
+{
+	return addr_hash(data, seed);
+}
+
+static u32 sock_hash(const void *data, u32 len, u32 seed)
+{
+	const struct rds_sock *rs = data;
+
+	return addr_hash(&rs->bound, seed);
+}
+
+static int sock_cmp(struct rhashtable_compare_arg *arg, const void *obj)
+{
+	const struct rds_addr *key = arg->key;
+	const struct rds_sock *rs = obj;
+
+	return rs->bound.port != key->port || rs->bound.scope != key->scope ||
+	       !ipv6_addr_equal(&rs->bound.ip, &key->ip);
+}
+
+static const struct rhashtable_params port_params = {
+	.head_offset = offsetof(struct rds_sock, port_node),
+	.key_len = sizeof(struct rds_addr),
+	.hashfn = key_hash,
+	.obj_hashfn = sock_hash,
+	.obj_cmpfn = sock_cmp,
+	.automatic_shrinking = true,
+};
+
+/* 0, -EADDRINUSE or -ENOMEM. */
+static int claim(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr *a, u16 port)
+{
+	int err;
+
+	rs->bound = *a;
+	rs->bound.port = port;
+	sock_hold(&rs->sk);
+	err = rhashtable_lookup_insert_key(&rn->ports, &rs->bound, &rs->port_node, port_params);
+	if (!err)
+		return 0;
+	sock_put(&rs->sk);
+	return err == -EEXIST ? -EADDRINUSE : -ENOMEM;
+}
+
+/**
+ * rds_port_bind() - enter a socket into the port table
+ * @rn: namespace
+ * @rs: socket, not in the table; its @bound is written, everything else that a
+ *	receiver looks at must be set already
+ * @a: address; port 0 asks for any free port
+ * @port: the port it became
+ *
+ * Process context, socket lock held.  Return: 0, -EADDRINUSE or -ENOMEM.
+ */
+int rds_port_bind(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr *a, u16 *port)
+{
+	u32 start, i;
+	int err;
+
+	if (a->port) {
+		*port = a->port;
+		return claim(rn, rs, a, a->port);
+	}
+
+	start = get_random_u32_below(PORT_COUNT);
+	for (i = 0; i < PORT_COUNT; i++) {
+		*port = PORT_FIRST + (start + i) % PORT_COUNT;
+		err = claim(rn, rs, a, *port);
+		if (err != -EADDRINUSE)
+			return err;
+		cond_resched();
+	}
+	return -EADDRINUSE;
+}
+
+/**
+ * rds_port_unbind() - take a socket out of the port table
+ * @rn: namespace
+ * @rs: socket, the caller holds a reference; harmless if it is not in the table
+ */
+void rds_port_unbind(struct rds_net *rn, struct rds_sock *rs)
+{
+	if (!rds_is_bound(rs))
+		return;
+	if (!rhashtable_remove_fast(&rn->ports, &rs->port_node, port_params))
+		sock_put(&rs->sk);
+}
+
+/**
+ * rds_port_find() - who has bound this address and port?
+ * @rn: namespace
+ * @ip: address
+ * @port: port
+ * @scope: interface of a link-local address, else 0
+ *
+ * Any context.  Return: counted socket or NULL.
+ */
+struct rds_sock *rds_port_find(struct rds_net *rn, const struct in6_addr *ip, u16 port, u32 scope)
+{
+	struct rds_addr key = { .ip = *ip, .port = port, .scope = scope };
+	struct rds_sock *rs;
+
+	rcu_read_lock();
+	rs = rhashtable_lookup(&rn->ports, &key, port_params);
+	if (rs && !refcount_inc_not_zero(&rs->sk.sk_refcnt))
+		rs = NULL;
+	rcu_read_unlock();
+	return rs;
+}
+
+int rds_port_init_net(struct rds_net *rn)
+{
+	return rhashtable_init(&rn->ports, &port_params);
+}
+
+/* No socket of the namespace is left, so the table is empty. */
+void rds_port_exit_net(struct rds_net *rn)
+{
+	rhashtable_destroy(&rn->ports);
+}

@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receive: from a complete message to a socket's queue, and recvmsg().
+ *
+ * Delivery runs in any context and never fails for lack of room: what a peer had
+ * acknowledged is kept, and a queue over its limit is announced as congested.  Messages
+ * of one receive pass for one socket are collected in a batch and queued with one lock
+ * and one wake-up.
+ */
+#include <linux/ktime.h>
+#include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "core.h"
+#include "drop.h"
+#include "trace.h"
+
+/* ---- the incoming object --------------------------------------------------- */
+
+struct linear_inc {
+	struct rds_incoming inc;
+	u8 data[];
+};
+
+static int linear_read(struct rds_incoming *inc, size_t off, struct iov_iter *to, size_t n)
+{
+	struct linear_inc *l = container_of(inc, struct linear_inc, inc);
+
+	return copy_to_iter(l->data + off, n, to) == n ? 0 : -EFAULT;
+}
+
+static void linear_free(struct rds_incoming *inc)
+{
+	kfree(container_of(inc, struct linear_inc, inc));
+}
+
+static const struct rds_inc_ops linear_ops = {
+	.read = linear_read,
+	.free = linear_free,
+};
+
+/**
+ * rds_inc_init() - initialise the core's part of an incoming message
+ * @inc: the object
+ * @ops: payload access
+ */
+void rds_inc_init(struct rds_incoming *inc, const struct rds_inc_ops *ops)
+{
+	memset(inc, 0, sizeof(*inc));
+	INIT_LIST_HEAD(&inc->node);
+	refcount_set(&inc->ref, 1);
+	inc->ops = ops;
+}
+
+/**
+ * rds_inc_alloc_linear() - an incoming message with its payload behind it
+ * @len: payload bytes
+ * @gfp: allocation flags
+ * @data: set to the payload
+ *
+ * Return: object with one reference, or NULL.
+ */
+struct rds_incoming *rds_inc_alloc_linear(u32 len, gfp_t gfp, u8 **data)
+{
+	struct linear_inc *l = kmalloc(struct_size(l, data, len), gfp);
+
+	if (!l)
+		return NULL;
+	rds_inc_init(&l->inc, &linear_ops);
+	*data = l->data;
+	return &l->inc;
+}
+
+/**
+ * rds_inc_put() - drop a reference
+ * @inc: the object
+ *
+ * Context: any.
+ */
+void rds_inc_put(struct rds_incoming *inc)
+{
+	if (refcount_dec_and_test(&inc->ref))
+		inc->ops->free(inc);
+}
+
+/* ---- memory of the socket (rx.lock held) -------------------------------------- */
+
+/* Charge the socket, and through it its cgroup.  A refusal is counted, not obeyed. */
+static void rx_charge(struct sock *sk, struct rds_incoming *inc)
+{
+	int size = sizeof(*inc) + inc->len;
+
+	if (size > sk->sk_forward_alloc &&
+	    !__sk_mem_schedule(sk, size - sk->sk_forward_alloc, SK_MEM_RECV)) {
+		inc->charge = 0;
+		rds_stat_inc(recv_uncharged);
+		return;
+	}
+	sk_mem_charge(sk, size);
+	atomic_add(size, &sk->sk_rmem_alloc);
+	inc->charge = size;
+}
+
+static void rx_uncharge(struct sock *sk, struct rds_incoming *inc)
+{
+	if (!inc->charge)
+		return;
+	atomic_sub(inc->charge, &sk->sk_rmem_alloc);
+	sk_mem_uncharge(sk, inc->charge);
+	inc->charge = 0;
+}
+
+/* ---- delivery ------------------------------------------------------------------ */
+
+static void batch_drop(struct rds_rx_batch *b)
+{
+	struct rds_incoming *inc, *next;
+
+	rds_stat_add(recv_drop_dead_sock, b->nr);
+	list_for_each_entry_safe(inc, next, &b->list, node) {
+		list_del_init(&inc->node);
+		rds_inc_put(inc);
+	}
+}
+
+/**
+ * rds_recv_flush() - queue a batch on its socket and wake the reader
+ * @b: the batch, empty afterwards
+ *
+ * Context: any, no lock of RDS held.
+ */
+void rds_recv_flush(struct rds_rx_batch *b)
+{
+	struct rds_sock *rs = b->rs;
+	struct rds_incoming *inc;
+	struct sock *sk;
+	bool closed;
+
+	if (!rs)
+		return;
+	sk = rds_rs_to_sk(rs);
+	spin_lock_bh(&rs->rx.lock);
+	closed = rs->rx.closed;
+	if (!closed) {
+		list_for_each_entry(inc, &b->list, node)
+			rx_charge(sk, inc);
+		list_splice_tail_init(&b->list, &rs->rx.queue);
+		rs->rx.bytes += b->bytes;
+	}
+	spin_unlock_bh(&rs->rx.lock);
+
+	if (closed) {
+		batch_drop(b);
+	} else {
+		rds_stat_add(recv_queued, b->nr);
+		rds_stat_add(recv_bytes_added_to_sock, b->bytes);
+		if (b->bytes)
+			rds_cong_update(rs);
+		sk->sk_data_ready(sk);
+	}
+	rds_sock_put(rs);
+	rds_rx_batch_init(b);
+}
+
+/* Extension headers of a data message for a bound socket. */
+static void deliver_ext(const struct rds_hdr *h, struct rds_incoming *inc)
+{
+	struct rds_ext e;
+
+	if (!h->ext[0])
+		return;
+	rds_ext_parse(h->ext, &e);
+	if (RDS_EXT_HAS(&e, RDS_EXT_RDMA_DEST))
+		inc->cookie = (u64)e.dest_off << 32 | e.dest_rkey;
+}
+
+/**
+ * rds_recv_deliver() - give a message to the socket bound to its destination
+ * @rn: namespace of the connection
+ * @dst: destination address; the port is in @inc
+ * @h: header
+ * @inc: message, sender filled in; the reference passes to this function
+ * @b: batch of the receive pass
+ *
+ * Context: any, no lock of RDS held.
+ */
+void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const struct rds_hdr *h,
+		      struct rds_incoming *inc, struct rds_rx_batch *b)
+{
+	u32 scope = rds_addr_is_linklocal(dst) ? inc->scope : 0;
+
+	if (!rds_addr_is_linklocal(&inc->saddr))
+		inc->scope = 0;
+	if (!b->rs || b->port != inc->dport || !ipv6_addr_equal(&b->rs->bound.ip, dst)) {
+		rds_recv_flush(b);
+		b->rs = rds_port_find(rn, dst, inc->dport, scope);
+		b->port = inc->dport;
+	}
+	if (!b->rs) {
+		rds_stat_inc(recv_drop_no_sock);
+		trace_rds_drop(NULL, h, RDS_DROP_NO_SOCK);
+		rds_inc_put(inc);
+		return;
+	}
+	deliver_ext(h, inc);
+	if (sock_flag(rds_rs_to_sk(b->rs), SOCK_RCVTSTAMP))
+		inc->stamp = ktime_get_real();
+	if (rds_rx_tracing())
+		inc->trace[RDS_RX_CLOCK_QUEUED] = local_clock();
+	trace_rds_deliver(b->rs, inc);
+	list_add_tail(&inc->node, &b->list);
+	b->bytes += inc->len;
+	b->nr++;
+}
+
+/**
+ * rds_rx_ready() - is there anything recvmsg() could report?
+ * @rs: socket
+ *
+ * Zero-copy completions and congestion bits included.
+ */
+bool rds_rx_ready(struct rds_sock *rs)
+{
+	return !list_empty_careful(&rs->rx.queue) || !list_empty_careful(&rs->rx.notes) ||
+	       !list_empty_careful(&rs->rx.zrecords) || atomic64_read(&rs->rx.cong_ready);
+}
+
+/**
+ * rds_rx_purge() - drop everything a closing socket has not read
+ * @rs: the socket; rx.closed is set here
+ */
+void rds_rx_purge(struct rds_sock *rs)
+{
+	struct rds_incoming *inc, *next;
+	struct rds_notifier *n, *n2;
+	struct rds_zrecord *z, *z2;
+	struct sock *sk = rds_rs_to_sk(rs);
+	LIST_HEAD(incs);
+	LIST_HEAD(notes);
+	LIST_HEAD(zrecords);
+
+	spin_lock_bh(&rs->rx.lock);
+	rs->rx.closed = true;
+	list_for_each_entry(inc, &rs->rx.queue, node)
+		rx_uncharge(sk, inc);
+	list_splice_init(&rs->rx.queue, &incs);
+	list_splice_init(&rs->rx.notes, &notes);
+	list_splice_init(&rs->rx.zrecords, &zrecords);
+	rds_stat_add(recv_bytes_freed_fromsock, rs->rx.bytes);
+	rs->rx.bytes = 0;
+	sk_mem_reclaim(sk);
+	spin_unlock_bh(&rs->rx.lock);
+
+	list_for_each_entry_safe(inc, next, &incs, node) {
+		list_del_init(&inc->node);
+		rds_inc_put(inc);
+	}
+	list_for_each_entry_safe(n, n2, &notes, node)
+		kfree(n);
+	list_for_each_entry_safe(z, z2, &zrecords, node)
+		kfree(z);
+}
+
+/**
+ * rds_notify_zcopy() - report the completion of a zero-copy send
+ * @rs: sending socket
+ * @cookie: its cookie
+ *
+ * Context: process, may sleep.
+ */
+void rds_notify_zcopy(struct rds_sock *rs, u32 cookie)
+{
+	struct rds_zrecord *z, *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL | __GFP_NOFAIL);
+	struct sock *sk = rds_rs_to_sk(rs);
+
+	spin_lock_bh(&rs->rx.lock);
+	if (rs->rx.closed)
+		goto out;
+	z = list_empty(&rs->rx.zrecords) ? NULL :
+	    list_last_entry(&rs->rx.zrecords, struct rds_zrecord, node);
+	if (!z || z->cookies.num == RDS_MAX_ZCOOKIES) {
+		z = fresh;
+		fresh = NULL;
+		list_add_tail(&z->node, &rs->rx.zrecords);
+	}
+	z->cookies.cookies[z->cookies.num++] = cookie;
+out:
+	spin_unlock_bh(&rs->rx.lock);
+	kfree(fresh);
+	rds_stat_inc(zcopy_completed);
+	sk->sk_data_ready(sk);
+}
+
+/* ---- recvmsg -------------------------------------------------------------------- */
+
+/* Is there control space for one more cmsg of @size data bytes? */
+static bool cmsg_room(const struct msghdr *msg, size_t size)
+{
+	return msg->msg_control_user && msg->msg_controllen >= CMSG_LEN(size);
+}
+
+/*
+ * Priority 1: status notifications, oldest first, as many as fit.  What does not fit, and
+ * everything on a peek, stays queued.  Returns the number delivered or -EFAULT.
+ */
+static int recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags)
+{
+	struct rds_notifier *n, *next;
+	struct rds_rdma_notify out;
+	LIST_HEAD(taken);
+	int err = 0, nr = 0;
+
+	if (list_empty_careful(&rs->rx.notes) || !cmsg_room(msg, sizeof(out)))
+		return 0;
+	spin_lock_bh(&rs->rx.lock);
+	list_splice_init(&rs->rx.notes, &taken);
+	spin_unlock_bh(&rs->rx.lock);
+
+	list_for_each_entry_safe(n, next, &taken, node) {
+		if (!cmsg_room(msg, sizeof(out)))
+			break;
+		memset(&out, 0, sizeof(out));
+		out.user_token = n->token;
+		out.status = n->status;
+		err = put_cmsg(msg, SOL_RDS, RDS_CMSG_RDMA_STATUS, sizeof(out), &out);
+		if (err)
+			break;
+		nr++;
+		if (flags & MSG_PEEK)
+			continue;
+		list_del(&n->node);
+		kfree(n);
+	}
+	spin_lock_bh(&rs->rx.lock);
+	list_splice(&taken, &rs->rx.notes);
+	spin_unlock_bh(&rs->rx.lock);
+	return err ?: nr;
+}
+
+/* Priority 2: congestion-monitor bits.  1 = delivered, 0 = nothing or no room, -EFAULT. */
+static int recv_cong(struct rds_sock *rs, struct msghdr *msg, int flags)
+{
+	u64 mask = atomic64_read(&rs->rx.cong_ready);
+	int err;
+
+	if (!mask || !cmsg_room(msg, sizeof(mask)))
+		return 0;
+	err = put_cmsg(msg, SOL_RDS, RDS_CMSG_CONG_UPDATE, sizeof(mask), &mask);
+	if (err)
+		return err;
+	if (!(flags & MSG_PEEK))
+		atomic64_andnot(mask, &rs->rx.cong_ready);
+	return 1;
+}
+
+/* A zero-copy completion record, if the application can take it. */
+static int recv_zcopy(struct rds_sock *rs, struct msghdr *msg, int flags)
+{
+	struct rds_zrecord *z;
+	int err;
+
+	if (list_empty_careful(&rs->rx.zrecords) ||
+	    !sock_flag(rds_rs_to_sk(rs), SOCK_ZEROCOPY) || !msg->msg_control_user ||
+	    msg->msg_controllen < CMSG_SPACE(sizeof(struct rds_zcopy_cookies)))
+		return 0;
+	spin_lock_bh(&rs->rx.lock);
+	z = list_first_entry_or_null(&rs->rx.zrecords, struct rds_zrecord, node);
+	if (z)
+		list_del(&z->node);
+	spin_unlock_bh(&rs->rx.lock);
+	if (!z)
+		return 0;
+	err = put_cmsg(msg, SOL_RDS, RDS_CMSG_ZCOPY_COMPLETION, sizeof(z->cookies), &z->cookies);
+	if (err || flags & MSG_PEEK) {
+		spin_lock_bh(&rs->rx.lock);
+		list_add(&z->node, &rs->rx.zrecords);
+		spin_unlock_bh(&rs->rx.lock);
+	} else {
+		kfree(z);
+	}
+	return err ?: 1;
+}
+
+/* Take the head of the queue, or only look at it. */
+static struct rds_incoming *recv_take(struct rds_sock *rs, bool peek)
+{
+	struct rds_incoming *inc;
+
+	if (list_empty_careful(&rs->rx.queue))
+		return NULL;
+	spin_lock_bh(&rs->rx.lock);
+	inc = list_first_entry_or_null(&rs->rx.queue, struct rds_incoming, node);
+	if (inc && peek) {
+		refcount_inc(&inc->ref);
+	} else if (inc) {
+		list_del_init(&inc->node);
+		rs->rx.bytes -= inc->len;
+		rx_uncharge(rds_rs_to_sk(rs), inc);
+	}
+	spin_unlock_bh(&rs->rx.lock);
+	return inc;
+}
+
+/* The copy faulted: the message is the next one again. */
+static void recv_untake(struct rds_sock *rs, struct rds_incoming *inc)
+{
+	bool closed;
+
+	spin_lock_bh(&rs->rx.lock);
+	closed = rs->rx.closed;
+	if (!closed) {
+		list_add(&inc->node, &rs->rx.queue);
+		rs->rx.bytes += inc->len;
+		rx_charge(rds_rs_to_sk(rs), inc);
+	}
+	spin_unlock_bh(&rs->rx.lock);
+	if (closed)
+		rds_inc_put(inc);
+}
+
+static int recv_put_stamp(struct sock *sk, struct msghdr *msg, ktime_t stamp)
+{
+	struct timespec64 ts = ktime_to_timespec64(stamp);
+
+	if (sock_flag(sk, SOCK_TSTAMP_NEW)) {
+		struct __kernel_sock_timeval tv = { .tv_sec = ts.tv_sec,
+						    .tv_usec = ts.tv_nsec / NSEC_PER_USEC };
+
+		return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_NEW, sizeof(tv), &tv);
+	} else {
+		struct __kernel_old_timeval tv = { .tv_sec = ts.tv_sec,
+						   .tv_usec = ts.tv_nsec / NSEC_PER_USEC };
+
+		return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_OLD, sizeof(tv), &tv);
+	}
+}
+
+static int recv_put_trace(struct rds_sock *rs, struct msghdr *msg, struct rds_incoming *inc)
+{
+	struct rds_rx_trace_so want = rs->traces;
+	struct rds_cmsg_rx_trace t;
+	unsigned int i;
+
+	memset(&t, 0, sizeof(t));
+	t.rx_traces = min_t(u8, want.rx_traces, RDS_MSG_RX_DGRAM_TRACE_MAX);
+	inc->trace[RDS_RX_CLOCK_READ] = local_clock();
+	for (i = 0; i < t.rx_traces; i++) {
+		u8 pos = want.rx_trace_pos[i];
+
+		if (pos >= RDS_MSG_RX_DGRAM_TRACE_MAX)
+			continue;
+		t.rx_trace_pos[i] = pos;
+		/* Tracing may have been off when the message began. */
+		if (inc->trace[pos] && inc->trace[pos + 1] >= inc->trace[pos])
+			t.rx_trace[i] = inc->trace[pos + 1] - inc->trace[pos];
+	}
+	return put_cmsg(msg, SOL_RDS, RDS_CMSG_RXPATH_LATENCY, sizeof(t), &t);
+}
+
+/* Control messages that go with data, in the order of the ABI. */
+static int recv_data_cmsgs(struct rds_sock *rs, struct msghdr *msg, struct rds_incoming *inc,
+			   int flags)
+{
+	struct sock *sk = rds_rs_to_sk(rs);
+	int err = 0;
+
+	if (inc->cookie)
+		err = put_cmsg(msg, SOL_RDS, RDS_CMSG_RDMA_DEST, sizeof(inc->cookie), &inc->cookie);
+	if (!err && inc->stamp && sock_flag(sk, SOCK_RCVTSTAMP))
+		err = recv_put_stamp(sk, msg, inc->stamp);
+	if (!err && READ_ONCE(rs->traces.rx_traces))
+		err = recv_put_trace(rs, msg, inc);
+	if (!err) {
+		err = recv_zcopy(rs, msg, flags);
+		if (err > 0)
+			err = 0;
+	}
+	return err;
+}
+
+static void recv_put_name(struct msghdr *msg, const struct rds_incoming *inc)
+{
+	struct rds_addr from = { .ip = inc->saddr, .port = inc->sport, .scope = inc->scope };
+
+	if (msg->msg_name)
+		msg->msg_namelen = rds_sockaddr_fill(msg->msg_name, &from);
+}
+
+/* Priority 3: one message.  Bytes to return, -EFAULT, or -EAGAIN if there is none. */
+static int recv_data(struct rds_sock *rs, struct msghdr *msg, size_t size, int flags)
+{
+	struct rds_incoming *inc = recv_take(rs, flags & MSG_PEEK);
+	size_t n;
+	int err;
+
+	if (!inc)
+		return -EAGAIN;
+	n = min_t(size_t, inc->len, size);
+	err = inc->ops->read(inc, 0, &msg->msg_iter, n);
+	if (!err)
+		err = recv_data_cmsgs(rs, msg, inc, flags);
+	if (err) {
+		if (flags & MSG_PEEK)
+			rds_inc_put(inc);
+		else
+			recv_untake(rs, inc);
+		return err;
+	}
+	recv_put_name(msg, inc);
+	if (n < inc->len) {
+		msg->msg_flags |= MSG_TRUNC;
+		if (flags & MSG_TRUNC)
+			n = inc->len;
+	}
+	if (!(flags & MSG_PEEK)) {
+		rds_stat_inc(recv_delivered);
+		rds_stat_add(recv_bytes_freed_fromsock, inc->len);
+		if (inc->len)
+			rds_cong_update(rs);
+	}
+	rds_stat_add(copy_to_user, min_t(size_t, inc->len, size));
+	rds_inc_put(inc);
+	return n;
+}
+
+/* One attempt in order of priority; -EAGAIN = nothing the caller can take. */
+static int recv_once(struct rds_sock *rs, struct msghdr *msg, size_t size, int flags)
+{
+	int ret = recv_notes(rs, msg, flags);
+
+	if (!ret)
+		ret = recv_cong(rs, msg, flags);
+	if (ret)
+		return min(ret, 0);
+	ret = recv_data(rs, msg, size, flags);
+	if (ret != -EAGAIN)
+		return ret;
+	ret = recv_zcopy(rs, msg, flags);
+	if (ret)
+		return min(ret, 0);
+	/*
+	 * Only a notification waits, and the caller gave no room for it: say so instead of
+	 * sleeping under a poll() that says IN.  It stays queued.
+	 */
+	if (!list_empty_careful(&rs->rx.notes) || atomic64_read(&rs->rx.cong_ready)) {
+		msg->msg_flags |= MSG_CTRUNC;
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+/* Wake up for a zero-copy completion only if this call could return it. */
+static bool recv_wait_over(struct rds_sock *rs, bool zcopy)
+{
+	return !list_empty_careful(&rs->rx.queue) || !list_empty_careful(&rs->rx.notes) ||
+	       atomic64_read(&rs->rx.cong_ready) ||
+	       (zcopy && !list_empty_careful(&rs->rx.zrecords));
+}
+
+/**
+ * rds_recvmsg() - take one message or notification
+ * @sock: socket
+ * @msg: destination
+ * @size: payload room
+ * @flags: MSG_*
+ *
+ * Context: process, may sleep.
+ * Return: bytes, or an errno of the socket API, section 3.7.
+ */
+int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
+{
+	struct sock *sk = sock->sk;
+	struct rds_sock *rs = rds_sk(sk);
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	bool zcopy = sock_flag(sk, SOCK_ZEROCOPY) && msg->msg_control_user &&
+		     msg->msg_controllen >= CMSG_SPACE(sizeof(struct rds_zcopy_cookies));
+	long left;
+	int ret;
+
+	msg->msg_namelen = 0;
+	if (flags & MSG_OOB)
+		return 0;
+	if (flags & MSG_ERRQUEUE)
+		return -EAGAIN;		/* nothing is ever queued there */
+
+	for (;;) {
+		ret = recv_once(rs, msg, size, flags);
+		if (ret != -EAGAIN || !timeo)
+			return ret;
+		left = wait_event_interruptible_timeout(*sk_sleep(sk), recv_wait_over(rs, zcopy),
+							timeo);
+		if (left < 0)
+			return sock_intr_errno(timeo);
+		if (!left)
+			return -ETIMEDOUT;
+		if (timeo != MAX_SCHEDULE_TIMEOUT)
+			timeo = left;
+	}
+}

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sendmsg() and cancel: request -> message -> path.
+ *
+ * The order of the checks is the ABI (socket API, section 3.6).  The commit point is
+ * rds_path_enqueue() in send_commit(): before it every error undoes everything, after it
+ * the call returns the payload length whatever the transport says (hazard K10).
+ */
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "core.h"
+#include "trace.h"
+
+#define SEND_FLAGS_OK	(MSG_DONTWAIT | MSG_ZEROCOPY | MSG_NOSIGNAL | MSG_EOR | MSG_CMSG_COMPAT)
+/* Times a sender waits a tick for a dying connection to leave the table. */
+#define SEND_RETRIES	1000
+
+/**
+ * struct send_ctx - one sendmsg() call
+ * @rs: socket
+ * @msg: the caller's message
+ * @len: payload bytes
+ * @dst: destination
+ * @req: what the control messages ask for
+ * @zerocopy: MSG_ZEROCOPY and SO_ZEROCOPY
+ * @timeo: time left for waits, 0 = do not wait
+ * @nonblock: do not wait
+ */
+struct send_ctx {
+	struct rds_sock *rs;
+	struct msghdr *msg;
+	size_t len;
+	struct rds_addr dst;
+	struct rds_request req;
+	bool zerocopy;
+	bool nonblock;
+	long timeo;
+};
+
+/* Steps 2..5: where to. */
+static int send_destination(struct send_ctx *s)
+{
+	struct rds_sock *rs = s->rs;
+	bool named = s->msg->msg_name, has_peer;
+	u32 scope;
+	int err;
+
+	if (named) {
+		err = rds_sockaddr_parse(s->msg->msg_name, s->msg->msg_namelen, &s->dst);
+		if (err)
+			return err;
+	}
+	spin_lock_bh(&rs->addr_lock);
+	has_peer = rs->has_peer;
+	scope = rs->scope;
+	if (!named)
+		s->dst = rs->peer;
+	spin_unlock_bh(&rs->addr_lock);
+
+	if (!rds_is_bound(rs) || (!named && !has_peer))
+		return -ENOTCONN;
+	if (rds_addr_is_v4(&s->dst.ip) != rds_addr_is_v4(&rs->bound.ip))
+		return -EOPNOTSUPP;
+	if (named && s->dst.scope && scope && s->dst.scope != scope)
+		return -EINVAL;
+	if (rds_addr_is_linklocal(&s->dst.ip) && !s->dst.scope)
+		s->dst.scope = scope;
+	return 0;
+}
+
+/* The vectors of an RDMA operation, as far as the pre-scan looks at them. */
+static int send_check_iovs(const struct rds_rdma_args *args, bool pin)
+{
+	const struct rds_iovec __user *uvec;
+	struct rds_iovec *iov;
+	u64 bytes, n = args->nr_local, i;
+	int err = 0;
+
+	uvec = u64_to_user_ptr(args->local_vec_addr);
+	iov = kvmalloc_array(n, sizeof(*iov), GFP_KERNEL_ACCOUNT);
+	if (!iov)
+		return -ENOMEM;
+	if (copy_from_user(iov, uvec, n * sizeof(*iov)))
+		err = -EFAULT;
+	if (!err)
+		err = rds_iov_check(iov, n, &bytes);
+	for (i = 0; pin && !err && i < n; i++)
+		err = rds_pin_probe(iov[i].addr, iov[i].bytes,
+				    !(args->flags & RDS_RDMA_READWRITE));
+	if (pin && !err && bytes > args->remote_vec.bytes)
+		err = -EINVAL;
+	kvfree(iov);
+	return err;
+}
+
+/* Steps 6..10: sizes and control messages. */
+static int send_request(struct send_ctx *s)
+{
+	const struct msghdr *msg = s->msg;
+	bool want_zc = msg->msg_flags & MSG_ZEROCOPY;
+	int err;
+
+	err = rds_cmsg_early(msg->msg_control, msg->msg_controllen, &s->req);
+	if (err)
+		return err;
+	if (s->len > RDS_MAX_MSG_SIZE || s->req.rdma_bytes > RDS_MAX_MSG_SIZE)
+		return -EMSGSIZE;
+	if (s->len > rds_sndbuf(s->rs))
+		return -EMSGSIZE;
+	s->zerocopy = want_zc && sock_flag(rds_rs_to_sk(s->rs), SOCK_ZEROCOPY);
+	if (s->zerocopy && !(s->rs->trans->caps & RDS_CAP_ZCOPY))
+		return -EOPNOTSUPP;
+	err = rds_cmsg_scan(msg->msg_control, msg->msg_controllen, want_zc, &s->req);
+	if (err)
+		return err;
+	if (s->req.have & RDS_REQ_RDMA_ARGS)
+		return send_check_iovs(&s->req.rdma, false);
+	return 0;
+}
+
+/* Steps 11, 12: the message and its payload. */
+static struct rds_message *send_message(struct send_ctx *s)
+{
+	struct iov_iter *from = &s->msg->msg_iter;
+	struct rds_message *m;
+	int err;
+
+	if (s->zerocopy && s->len)
+		m = rds_message_zerocopy(s->rs, from, s->len, s->req.zcookie, &err);
+	else
+		m = rds_message_from_user(from, s->len, &err);
+	if (!m)
+		return ERR_PTR(err);
+	m->sport = s->rs->bound.port;
+	m->dport = s->dst.port;
+	return m;
+}
+
+static int send_atomic_check(const struct rds_atomic_args *a)
+{
+	if (a->local_addr & 7)
+		return -EFAULT;
+	return rds_pin_probe(a->local_addr, sizeof(u64), true);
+}
+
+/*
+ * Steps 15, 16: execute the control messages.  No transport with memory regions exists yet,
+ * so what is left is the order of the errors.
+ */
+static int send_execute(const struct send_ctx *s)
+{
+	const struct rds_request *r = &s->req;
+	bool want_zc = s->msg->msg_flags & MSG_ZEROCOPY;
+	int err;
+
+	if (r->dup_a || r->dup_b)
+		return -EINVAL;
+	if (want_zc && (!s->zerocopy || !s->len))
+		return -EINVAL;
+	if (r->have & RDS_REQ_ZCOOKIE && !want_zc)
+		return -EINVAL;
+	if (r->have & RDS_REQ_DEST)
+		return -EINVAL;		/* no key can be registered */
+	if (r->have & RDS_REQ_MAP)
+		return -EOPNOTSUPP;
+	if (r->have & RDS_REQ_RDMA_ARGS) {
+		err = send_check_iovs(&r->rdma, true);
+		if (err)
+			return err;
+	}
+	if (r->have & RDS_REQ_ATOMIC) {
+		err = send_atomic_check(&r->atomic);
+		if (err)
+			return err;
+	}
+	return r->have & (RDS_REQ_RDMA_ARGS | RDS_REQ_ATOMIC) ? -EOPNOTSUPP : 0;
+}
+
+/* One message may overshoot: admitted if the bytes before it are below the limit. */
+static bool send_admit(struct rds_sock *rs, u32 len)
+{
+	int old = atomic_read(&rs->tx_bytes);
+
+	do {
+		if (old >= rds_sndbuf(rs))
+			return false;
+	} while (!atomic_try_cmpxchg(&rs->tx_bytes, &old, old + len));
+	atomic_inc(&rs->tx_msgs);
+	return true;
+}
+
+/* Step 19: room in the send buffer. */
+static int send_wait_room(struct send_ctx *s)
+{
+	struct sock *sk = rds_rs_to_sk(s->rs);
+	long ret;
+
+	if (send_admit(s->rs, s->len))
+		return 0;
+	rds_stat_inc(send_queue_full);
+	if (s->nonblock)
+		return -EAGAIN;
+	ret = wait_event_interruptible_timeout(*sk_sleep(sk), send_admit(s->rs, s->len), s->timeo);
+	if (ret < 0)
+		return sock_intr_errno(s->timeo);
+	return ret ? 0 : -ETIMEDOUT;
+}
+
+/*
+ * The commit point.  A connection that is being expired refuses the message; its successor
+ * is found as soon as it has left the table.
+ */
+static struct rds_path *send_commit(struct send_ctx *s, struct rds_message *m,
+				    struct rds_conn **conn)
+{
+	unsigned int npaths, tries = SEND_RETRIES;
+	struct rds_path *p;
+	int err;
+
+	for (;;) {
+		p = rds_mprds_select(*conn, m->sport, &npaths);
+		err = rds_path_enqueue(p, m, npaths);
+		if (!err)
+			return p;
+		if (err == -EAGAIN)
+			continue;
+		if (!--tries)
+			return ERR_PTR(-EAGAIN);
+		rds_conn_put(*conn);
+		schedule_timeout_uninterruptible(1);
+		*conn = rds_conn_for_send(s->rs, &s->dst.ip, s->dst.scope);
+		if (IS_ERR(*conn))
+			return ERR_CAST(*conn);
+	}
+}
+
+static void send_transmit(struct rds_path *p)
+{
+	if (rds_path_is_up(p)) {
+		rds_path_pump(p);
+		return;
+	}
+	rds_path_want(p);
+	if (p->index)
+		rds_path_want(p->conn->paths[0]);
+}
+
+static int send_queue(struct send_ctx *s, struct rds_message *m, struct rds_conn **conn)
+{
+	struct rds_sock *rs = s->rs;
+	struct rds_path *p;
+	int err;
+
+	err = rds_cong_wait(rs, *conn, s->dst.port, s->nonblock, &s->timeo);
+	if (err)
+		return err;
+	err = send_wait_room(s);
+	if (err)
+		return err;
+
+	m->charge = s->len;
+	sock_hold(rds_rs_to_sk(rs));
+	m->rs = rs;
+	if (m->pin)
+		m->pin->notify = true;
+	rds_message_get(m);		/* the path's */
+	p = send_commit(s, m, conn);
+	if (IS_ERR(p)) {
+		if (m->pin)
+			m->pin->notify = false;
+		rds_message_put(m);
+		rds_tx_release(rs, s->len, 1);
+		return PTR_ERR(p);
+	}
+	WRITE_ONCE(p->conn->last_used, jiffies);
+	if (!READ_ONCE(rs->tos_used))
+		WRITE_ONCE(rs->tos_used, true);
+	if (m->pin)
+		rds_stat_inc(zcopy_sent);
+	send_transmit(p);
+	return 0;
+}
+
+/**
+ * rds_sendmsg() - queue one datagram for a peer
+ * @sock: socket
+ * @msg: message
+ * @len: payload bytes
+ *
+ * Context: process, may sleep.
+ * Return: @len, or an errno of the socket API, section 3.6.
+ */
+int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	struct send_ctx s = { .rs = rds_sk(sock->sk), .msg = msg, .len = len };
+	struct rds_message *m;
+	struct rds_conn *conn;
+	int err;
+
+	if (msg->msg_flags & ~SEND_FLAGS_OK)
+		return -EOPNOTSUPP;
+	s.nonblock = msg->msg_flags & MSG_DONTWAIT;
+	s.timeo = sock_sndtimeo(sock->sk, s.nonblock);
+	err = send_destination(&s);
+	if (err)
+		return err;
+	err = send_request(&s);
+	if (err)
+		return err;
+	m = send_message(&s);
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	conn = rds_conn_for_send(s.rs, &s.dst.ip, s.dst.scope);
+	if (IS_ERR(conn)) {
+		err = PTR_ERR(conn);
+		goto out_message;
+	}
+	err = send_execute(&s);
+	if (!err)
+		err = send_queue(&s, m, &conn);
+	if (!IS_ERR(conn))
+		rds_conn_put(conn);
+out_message:
+	rds_message_put(m);
+	return err ?: len;
+}
+
+/* ---- cancel ------------------------------------------------------------------ */
+
+struct cancel_ctx {
+	struct rds_sock *rs;
+	const struct rds_addr *dst;
+	unsigned int nr;
+};
+
+static void cancel_conn(struct rds_conn *c, void *arg)
+{
+	struct cancel_ctx *x = arg;
+	struct rds_message *m;
+	LIST_HEAD(out);
+	unsigned int i;
+
+	if (!ipv6_addr_equal(&c->key.laddr, &x->rs->bound.ip))
+		return;
+	if (x->dst && !ipv6_addr_equal(&c->key.faddr, &x->dst->ip))
+		return;
+	if (x->dst && x->dst->scope && c->key.scope && x->dst->scope != c->key.scope)
+		return;
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		struct rds_path *p = smp_load_acquire(&c->paths[i]);
+
+		if (p)
+			rds_path_purge(p, x->rs, x->dst ? &x->dst->port : NULL, &out);
+	}
+	list_for_each_entry(m, &out, node)
+		x->nr++;
+	rds_message_settle(&out);
+}
+
+/**
+ * rds_cancel() - take a socket's messages back
+ * @rs: socket
+ * @dst: only those to this address and port, or NULL for all (close)
+ *
+ * A message that is half-way on the wire still completes on the present link.
+ *
+ * Context: process, may sleep.
+ * Return: 0.
+ */
+int rds_cancel(struct rds_sock *rs, const struct rds_addr *dst)
+{
+	struct cancel_ctx x = { .rs = rs, .dst = dst };
+
+	if (!rds_is_bound(rs) || !atomic_read(&rs->tx_msgs))
+		return 0;
+	rds_conn_for_each(rds_net(sock_net(rds_rs_to_sk(rs))), cancel_conn, &x);
+	if (dst)
+		rds_stat_add(send_cancelled, x.nr);
+	else
+		rds_stat_add(send_closed_unacked, x.nr);
+	return 0;
+}

@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The address family: create, release, bind, connect, names, poll, ioctl, and the only
+ * place that reads and writes sockaddrs.
+ *
+ * Everything here runs in process context, except rds_tx_release() and the destructor.
+ * Bind, connect and options hold the socket lock; send and receive never do.
+ */
+#include <linux/compat.h>
+#include <linux/mm.h>
+#include <linux/net.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/sockios.h>
+#include <net/ipv6.h>
+#include <asm/ioctls.h>
+
+#include "core.h"
+#include "socket.h"
+
+/* ---- addresses --------------------------------------------------------- */
+
+/* What can be wrong with a sockaddr; each system call has its own errno for it. */
+enum sa_verdict {
+	SA_OK,
+	SA_SHORT,	/* no family, or shorter than the family's structure */
+	SA_FAMILY,	/* neither IPv4 nor IPv6 */
+	SA_V4_ANY,	/* 0.0.0.0 */
+	SA_V4_BAD,	/* broadcast or multicast */
+	SA_V6_BAD,	/* not unicast, or a bad IPv4 address in IPv6 clothes */
+	SA_V6_SCOPE,	/* link-local without an interface */
+	SA_NR
+};
+
+static const int sa_bind_errno[SA_NR] = {
+	[SA_SHORT] = -EINVAL,
+	[SA_FAMILY] = -EINVAL,
+	[SA_V4_ANY] = -EINVAL,
+	[SA_V4_BAD] = -EINVAL,
+	[SA_V6_BAD] = -EINVAL,
+	[SA_V6_SCOPE] = -EINVAL,
+};
+
+static const int sa_connect_errno[SA_NR] = {
+	[SA_SHORT] = -EINVAL,
+	[SA_FAMILY] = -EAFNOSUPPORT,
+	[SA_V4_ANY] = -EDESTADDRREQ,
+	[SA_V4_BAD] = -EINVAL,
+	[SA_V6_BAD] = -EPROTOTYPE,
+	[SA_V6_SCOPE] = -EINVAL,
+};
+
+static enum sa_verdict v4_verdict(__be32 a)
+{
+	if (!a)
+		return SA_V4_ANY;
+	if (ipv4_is_lbcast(a) || ipv4_is_multicast(a))
+		return SA_V4_BAD;
+	return SA_OK;
+}
+
+static enum sa_verdict v6_verdict(const struct in6_addr *a, u32 scope)
+{
+	int type = ipv6_addr_type(a);
+
+	if (type & IPV6_ADDR_MAPPED)
+		return v4_verdict(a->s6_addr32[3]) == SA_OK ? SA_OK : SA_V6_BAD;
+	if (!(type & IPV6_ADDR_UNICAST))
+		return SA_V6_BAD;
+	if ((type & IPV6_ADDR_LINKLOCAL) && !scope)
+		return SA_V6_SCOPE;
+	return SA_OK;
+}
+
+/* Copies first, then judges: @name may be unaligned.  @out is written if SA_OK. */
+static enum sa_verdict sa_classify(const void *name, int len, struct rds_addr *out)
+{
+	enum sa_verdict v = SA_FAMILY;
+	struct sockaddr_in6 sin6;
+	struct sockaddr_in sin;
+	sa_family_t family;
+
+	if (len < (int)sizeof(family))
+		return SA_SHORT;
+	memcpy(&family, name, sizeof(family));
+	*out = (struct rds_addr){};
+
+	if (family == AF_INET) {
+		if (len < (int)sizeof(sin))
+			return SA_SHORT;
+		memcpy(&sin, name, sizeof(sin));
+		v = v4_verdict(sin.sin_addr.s_addr);
+		ipv6_addr_set_v4mapped(sin.sin_addr.s_addr, &out->ip);
+		out->port = ntohs(sin.sin_port);
+	} else if (family == AF_INET6 && IS_ENABLED(CONFIG_IPV6)) {
+		if (len < (int)sizeof(sin6))
+			return SA_SHORT;
+		memcpy(&sin6, name, sizeof(sin6));
+		v = v6_verdict(&sin6.sin6_addr, sin6.sin6_scope_id);
+		out->ip = sin6.sin6_addr;
+		out->port = ntohs(sin6.sin6_port);
+		if (rds_addr_is_linklocal(&out->ip))
+			out->scope = sin6.sin6_scope_id;
+	}
+	return v;
+}
+
+/**
+ * rds_sockaddr_parse() - read the address of a destination
+ * @name: sockaddr in kernel memory
+ * @len: its length
+ * @out: the address
+ *
+ * Return: 0 or -EINVAL.
+ */
+int rds_sockaddr_parse(const void *name, int len, struct rds_addr *out)
+{
+	if (len < (int)sizeof(struct sockaddr_in) || sa_classify(name, len, out) != SA_OK)
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * rds_sockaddr_fill() - write an address for user space
+ * @ss: destination; the part that the length covers is written completely
+ * @a: address; its scope goes out as it is
+ *
+ * Return: the length.
+ */
+int rds_sockaddr_fill(struct sockaddr_storage *ss, const struct rds_addr *a)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+
+	if (rds_addr_is_v4(&a->ip)) {
+		*sin = (struct sockaddr_in){
+			.sin_family = AF_INET,
+			.sin_port = htons(a->port),
+			.sin_addr.s_addr = a->ip.s6_addr32[3],
+		};
+		memset(sin->sin_zero, 0, sizeof(sin->sin_zero));
+		return sizeof(*sin);
+	}
+	*sin6 = (struct sockaddr_in6){
+		.sin6_family = AF_INET6,
+		.sin6_port = htons(a->port),
+		.sin6_addr = a->ip,
+		.sin6_scope_id = a->scope,
+	};
+	return sizeof(*sin6);
+}
+
+/* ---- send buffer ------------------------------------------------------- */
+
+/**
+ * rds_tx_writable() - may a message be queued, is POLLOUT due?
+ * @rs: socket
+ */
+bool rds_tx_writable(const struct rds_sock *rs)
+{
+	return atomic_read(&rs->tx_bytes) < rds_sndbuf(rs);
+}
+
+static void wake(struct sock *sk)
+{
+	struct socket_wq *wq;
+
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_all(&wq->wait);
+	rcu_read_unlock();
+}
+
+/* Called by the generic layer when SO_SNDBUF changed. */
+static void rds_write_space(struct sock *sk)
+{
+	if (rds_tx_writable(rds_sk(sk)))
+		wake(sk);
+}
+
+/**
+ * rds_tx_release() - messages left the send queue
+ * @rs: socket
+ * @bytes: their payload
+ * @msgs: their number
+ *
+ * Wakes sleepers once, when the send buffer stops being full; and a lingering close when
+ * nothing is left.  Any context, no locks held.
+ */
+void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs)
+{
+	int left = atomic_sub_return(bytes, &rs->tx_bytes);
+	int limit = rds_sndbuf(rs);
+	bool last;
+
+	if (bytes && !left)
+		rds_stat_inc(send_queue_empty);
+	/* Full barrier: a closer that sees messages left is seen as closing here. */
+	last = !atomic_sub_return(msgs, &rs->tx_msgs);
+
+	if ((left < limit && left + (int)bytes >= limit) ||
+	    (last && READ_ONCE(rs->rx.closed)))
+		wake(&rs->sk);
+}
+
+/**
+ * rds_wait_timeo_err() - has a wait come to its end?
+ * @timeo: what is left of the timeout
+ *
+ * Return: 0 to go on, -ETIMEDOUT, or -EINTR/-ERESTARTSYS when a signal is pending.
+ */
+int rds_wait_timeo_err(long timeo)
+{
+	if (!timeo)
+		return -ETIMEDOUT;
+	return signal_pending(current) ? sock_intr_errno(timeo) : 0;
+}
+
+/* ---- bind, connect, names ---------------------------------------------- */
+
+/* The transport for a bind; a chosen one must own the address. */
+static int bind_transport(struct rds_sock *rs, const struct rds_addr *a,
+			  struct rds_transport **t)
+{
+	struct net *net = sock_net(&rs->sk);
+
+	*t = rs->trans;
+	if (*t)
+		return rds_transport_owns(*t, net, &a->ip, a->scope) ? 0 : -ENOPROTOOPT;
+	*t = rds_transport_for_addr(net, &a->ip, a->scope);
+	if (*t)
+		return 0;
+	pr_info_ratelimited("rds: no transport for address %pI6c, is rds_tcp or rds_rdma loaded?\n",
+			    &a->ip);
+	return -EADDRNOTAVAIL;
+}
+
+static int bind_locked(struct rds_sock *rs, const struct rds_addr *a)
+{
+	struct rds_net *rn = rds_net(sock_net(&rs->sk));
+	struct rds_transport *t;
+	u16 port;
+	int err;
+
+	if (rds_is_bound(rs))
+		return -EINVAL;
+	/* Not bound, so a scope can only come from a link-local peer. */
+	if (a->scope && rs->scope && a->scope != rs->scope)
+		return -EINVAL;
+	err = bind_transport(rs, a, &t);
+	if (err)
+		return err;
+
+	err = -EINVAL;
+	if (a->port == RDS_PORT_PROBE)
+		goto err_trans;
+	rs->map = rds_cong_map_get(rn, &a->ip, a->scope);
+	err = -ENOMEM;
+	if (!rs->map)
+		goto err_trans;
+	err = rds_port_bind(rn, rs, a, &port);
+	if (err)
+		goto err_map;
+
+	rs->trans = t;
+	if (a->scope) {
+		spin_lock_bh(&rs->addr_lock);
+		rs->scope = a->scope;
+		spin_unlock_bh(&rs->addr_lock);
+	}
+	smp_store_release(&rs->is_bound, true);
+	return 0;
+
+err_map:
+	rds_cong_map_put(rn, rs->map);
+	rs->map = NULL;
+err_trans:
+	if (t != rs->trans)
+		rds_transport_put(t);
+	return err;
+}
+
+static int rds_bind(struct socket *sock, struct sockaddr *uaddr, int len)
+{
+	struct sock *sk = sock->sk;
+	enum sa_verdict v;
+	struct rds_addr a;
+	int err;
+
+	v = sa_classify(uaddr, len, &a);
+	if (v != SA_OK)
+		return sa_bind_errno[v];
+	lock_sock(sk);
+	err = bind_locked(rds_sk(sk), &a);
+	release_sock(sk);
+	return err;
+}
+
+/* Only stores the default destination. */
+static int rds_connect(struct socket *sock, struct sockaddr *uaddr, int len, int flags)
+{
+	struct rds_sock *rs = rds_sk(sock->sk);
+	u32 own_scope = 0;
+	enum sa_verdict v;
+	struct rds_addr a;
+	int err = 0;
+
+	v = sa_classify(uaddr, len, &a);
+	if (v != SA_OK)
+		return sa_connect_errno[v];
+
+	lock_sock(sock->sk);
+	if (rds_is_bound(rs))
+		own_scope = rs->bound.scope;
+	if (a.scope && own_scope && a.scope != own_scope) {
+		err = -EINVAL;
+	} else {
+		spin_lock_bh(&rs->addr_lock);
+		rs->peer = a;
+		rs->has_peer = true;
+		/* A scope that came with the peer goes with it. */
+		rs->scope = a.scope ?: own_scope;
+		spin_unlock_bh(&rs->addr_lock);
+	}
+	release_sock(sock->sk);
+	return err;
+}
+
+static int rds_getname(struct socket *sock, struct sockaddr *uaddr, int peer)
+{
+	struct sockaddr_storage *ss = (struct sockaddr_storage *)uaddr;
+	struct rds_sock *rs = rds_sk(sock->sk);
+	struct rds_addr to, a = {};
+	bool connected;
+	u32 scope;
+	int len;
+
+	spin_lock_bh(&rs->addr_lock);
+	connected = rs->has_peer;
+	to = rs->peer;
+	scope = rs->scope;
+	spin_unlock_bh(&rs->addr_lock);
+
+	if (peer && !connected)
+		return -ENOTCONN;
+	if (peer || rds_is_bound(rs)) {
+		a = peer ? to : rs->bound;
+		a.scope = scope;
+		return rds_sockaddr_fill(ss, &a);
+	}
+
+	/* Not bound: nothing but the family, which is the peer's if there is one. */
+	memset(ss, 0, sizeof(*ss));
+	if (!connected)
+		return sizeof(struct sockaddr_in);
+	len = rds_sockaddr_fill(ss, &to);
+	memset(ss->__data, 0, sizeof(ss->__data));
+	return len;
+}
+
+/* ---- poll and ioctl ---------------------------------------------------- */
+
+static __poll_t rds_poll(struct file *file, struct socket *sock, poll_table *wait)
+{
+	struct sock *sk = sock->sk;
+	struct rds_sock *rs = rds_sk(sk);
+	__poll_t mask;
+
+	sock_poll_wait(file, sock, wait);
+
+	mask = rds_cong_poll(rs);
+	if (rds_rx_ready(rs))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (rds_tx_writable(rs))
+		mask |= EPOLLOUT | EPOLLWRNORM;
+	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
+		mask |= EPOLLERR;
+	return mask;
+}
+
+/* Payload of the next message, as for other datagram sockets. */
+static int next_len(struct rds_sock *rs)
+{
+	struct rds_incoming *inc;
+	int len;
+
+	spin_lock_bh(&rs->rx.lock);
+	inc = list_first_entry_or_null(&rs->rx.queue, struct rds_incoming, node);
+	len = inc ? inc->len : 0;
+	spin_unlock_bh(&rs->rx.lock);
+	return len;
+}
+
+static int set_tos(struct rds_sock *rs, const u8 __user *arg)
+{
+	u8 tos;
+	int err = 0;
+
+	if (get_user(tos, arg))
+		return -EFAULT;
+	lock_sock(&rs->sk);
+	if (!rs->trans || !rs->trans->tos_map)
+		err = -ENOIOCTLCMD;
+	else if (rs->tos || READ_ONCE(rs->tos_used))
+		err = -EINVAL;
+	else
+		WRITE_ONCE(rs->tos, rs->trans->tos_map(tos));
+	release_sock(&rs->sk);
+	return err;
+}
+
+static int rds_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	struct rds_sock *rs = rds_sk(sock->sk);
+	void __user *p = (void __user *)arg;
+
+	switch (cmd) {
+	case SIOCRDSSETTOS:
+		return set_tos(rs, p);
+	case SIOCRDSGETTOS:
+		return put_user(READ_ONCE(rs->tos), (u8 __user *)p);
+	case SIOCINQ:
+		return put_user(next_len(rs), (int __user *)p);
+	case SIOCOUTQ:
+		return put_user(atomic_read(&rs->tx_bytes), (int __user *)p);
+	}
+	return -ENOIOCTLCMD;
+}
+
+#ifdef CONFIG_COMPAT
+static int rds_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	return rds_ioctl(sock, cmd, (unsigned long)compat_ptr(arg));
+}
+#endif
+
+/* ---- life -------------------------------------------------------------- */
+
+/* SO_LINGER: wait until the peers have everything, the time is over, or a signal. */
+static void linger(struct rds_sock *rs)
+{
+	struct sock *sk = &rs->sk;
+
+	if (!sock_flag(sk, SOCK_LINGER) || (current->flags & PF_EXITING))
+		return;
+	wait_event_interruptible_timeout(*sk_sleep(sk), !atomic_read(&rs->tx_msgs),
+					 sk->sk_lingertime);
+}
+
+/*
+ * Unpublish, refuse deliveries, drain both directions, drop.  Whoever still holds the
+ * socket (a message in flight, a batch) finds it closed and orphaned.
+ */
+static int rds_release(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct rds_sock *rs;
+	struct rds_net *rn;
+
+	if (!sk)
+		return 0;
+	rs = rds_sk(sk);
+	rn = rds_net(sock_net(sk));
+
+	spin_lock_bh(&rn->lock);
+	list_del_init(&rs->net_node);
+	spin_unlock_bh(&rn->lock);
+	rds_port_unbind(rn, rs);
+
+	spin_lock_bh(&rs->rx.lock);
+	WRITE_ONCE(rs->rx.closed, true);
+	spin_unlock_bh(&rs->rx.lock);
+
+	linger(rs);
+	rds_cancel(rs, NULL);
+	rds_rx_purge(rs);
+	rds_cong_release_port(rs);
+	rds_cong_forget(rs);
+	if (rs->traces.rx_traces)
+		static_branch_dec(&rds_rx_trace_key);
+
+	rds_transport_put(rs->trans);
+	rs->trans = NULL;
+	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
+	sock_orphan(sk);
+	sock->sk = NULL;
+	sock_put(sk);
+	return 0;
+}
+
+/* The last reference is gone; may run in softirq. */
+static void rds_destruct(struct sock *sk)
+{
+	struct rds_sock *rs = rds_sk(sk);
+
+	WARN_ON_ONCE(!list_empty(&rs->rx.queue) || atomic_read(&rs->tx_msgs));
+	if (rs->map)
+		rds_cong_map_put(rds_net(sock_net(sk)), rs->map);
+	skb_queue_purge(&sk->sk_error_queue);
+	sk_mem_reclaim_final(sk);
+}
+
+/* Receive queues are charged to the socket and its memory control group. */
+static atomic_long_t memory_allocated;
+static DEFINE_PER_CPU(int, memory_per_cpu_fw_alloc);
+static long memory_limits[3];
+static int buffer_limits[3] = { SZ_4K, SZ_128K, SZ_4M };
+
+static struct proto rds_proto = {
+	.name = "RDS",
+	.owner = THIS_MODULE,
+	.obj_size = sizeof(struct rds_sock),
+	.memory_allocated = &memory_allocated,
+	.per_cpu_fw_alloc = &memory_per_cpu_fw_alloc,
+	.sysctl_mem = memory_limits,
+	.sysctl_rmem = buffer_limits,
+	.sysctl_wmem = buffer_limits,
+};
+
+static const struct proto_ops rds_proto_ops = {
+	.family = AF_RDS,
+	.owner = THIS_MODULE,
+	.release = rds_release,
+	.bind = rds_bind,
+	.connect = rds_connect,
+	.socketpair = sock_no_socketpair,
+	.accept = sock_no_accept,
+	.getname = rds_getname,
+	.poll = rds_poll,
+	.ioctl = rds_ioctl,
+#ifdef CONFIG_COMPAT
+	.compat_ioctl = rds_compat_ioctl,
+#endif
+	.listen = sock_no_listen,
+	.shutdown = sock_no_shutdown,
+	.setsockopt = rds_setsockopt,
+	.getsockopt = rds_getsockopt,
+	.sendmsg = rds_sendmsg,
+	.recvmsg = rds_recvmsg,
+	.mmap = sock_no_mmap,
+};
+
+static void init_sock(struct rds_sock *rs, struct rds_net *rn)
+{
+	INIT_LIST_HEAD(&rs->net_node);
+	INIT_LIST_HEAD(&rs->cong_node);
+	spin_lock_init(&rs->addr_lock);
+	spin_lock_init(&rs->rx.lock);
+	INIT_LIST_HEAD(&rs->rx.queue);
+	INIT_LIST_HEAD(&rs->rx.notes);
+	INIT_LIST_HEAD(&rs->rx.zrecords);
+	/* Updates before our time are no event for this socket. */
+	rs->cong_seen = atomic_read(&rn->cong_gen);
+}
+
+static int rds_create(struct net *net, struct socket *sock, int protocol, int kern)
+{
+	struct rds_net *rn = rds_net(net);
+	struct sock *sk;
+
+	if (sock->type != SOCK_SEQPACKET || protocol)
+		return -ESOCKTNOSUPPORT;
+
+	sk = sk_alloc(net, AF_RDS, GFP_KERNEL, &rds_proto, kern);
+	if (!sk)
+		return -ENOMEM;
+	sock->ops = &rds_proto_ops;
+	sock_init_data(sock, sk);
+	/* SO_RCVBUF moves the congestion thresholds, so we want to see it. */
+	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
+	sock_set_flag(sk, SOCK_RCU_FREE);
+	sk->sk_write_space = rds_write_space;
+	sk->sk_destruct = rds_destruct;
+	init_sock(rds_sk(sk), rn);
+	sock_prot_inuse_add(net, &rds_proto, 1);
+
+	spin_lock_bh(&rn->lock);
+	list_add_tail(&rds_sk(sk)->net_node, &rn->sockets);
+	spin_unlock_bh(&rn->lock);
+	return 0;
+}
+
+static const struct net_proto_family rds_family = {
+	.family = AF_RDS,
+	.create = rds_create,
+	.owner = THIS_MODULE,
+};
+
+/**
+ * rds_socket_init() - register the protocol and the address family
+ *
+ * Return: 0 or -errno.
+ */
+int __init rds_socket_init(void)
+{
+	unsigned long pages = max(nr_free_buffer_pages() / 8, 128UL);
+	int err;
+
+	memory_limits[0] = pages / 4 * 3;
+	memory_limits[1] = pages;
+	memory_limits[2] = memory_limits[0] * 2;
+
+	err = proto_register(&rds_proto, 1);
+	if (err)
+		return err;
+	err = sock_register(&rds_family);
+	if (err)
+		proto_unregister(&rds_proto);
+	return err;
+}
+
+/* rds_socket_exit() - undo rds_socket_init(); no socket is left */
+void rds_socket_exit(void)
+{
+	sock_unregister(AF_RDS);
+	proto_unregister(&rds_proto);
+}

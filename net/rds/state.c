@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Applies the state table of a path (state_table.c), owns its timer and the control work
+ * that starts and stops links.
+ *
+ * path_apply() is the only writer of rds_path.state.  It runs under path->lock and also
+ * queues the works, so that an action can never be queued for a path that is gone: after
+ * GONE the table yields no action, and rds_path_reap() cancels what was queued before.
+ */
+#include <linux/jiffies.h>
+#include <linux/random.h>
+
+#include "core.h"
+#include "trace.h"
+
+/* The passive side gives the peer this long to answer a nudge before the next one. */
+#define RDS_NUDGE_INTERVAL	(HZ / 10)
+/* How long a path of a legacy peer waits for the paths below it. */
+#define RDS_ORDER_INTERVAL	max(HZ / 100, 1)
+
+static unsigned long backoff_next(struct rds_path *p)
+{
+	const struct rds_net *rn = p->conn->rn;
+	unsigned long min_j = READ_ONCE(rn->sysctl.reconnect_min_jiffies);
+	unsigned long max_j = READ_ONCE(rn->sysctl.reconnect_max_jiffies);
+	unsigned long delay = 0;
+
+	if (!p->backoff) {
+		p->backoff = min_j;
+	} else {
+		delay = get_random_u32_below(min_t(unsigned long, p->backoff, U32_MAX));
+		p->backoff = min(p->backoff * 2, max_j);
+	}
+	if (!rds_conn_is_active(p->conn) && p->conn->key.trans->caps & RDS_CAP_CANONICAL)
+		delay = max_t(unsigned long, delay, RDS_NUDGE_INTERVAL);
+	return delay;
+}
+
+static void path_came_up(struct rds_path *p)
+{
+	p->backoff = 0;
+	p->control_due = !!(p->conn->key.trans->caps & RDS_CAP_SENDS_CONG);
+	p->rx_frames = 0;
+	p->up_since = jiffies;
+	queue_work(rds_wq, &p->pump_work);
+}
+
+static enum rds_action path_apply(struct rds_path *p, enum rds_event ev)
+{
+	struct rds_transition t = rds_state_next(p->state, ev);
+	enum rds_state from = p->state;
+
+	lockdep_assert_held(&p->lock);
+	WRITE_ONCE(p->state, t.next);
+	if (from != t.next)
+		trace_rds_state_change(p, from, t.next, ev);
+
+	switch (t.action) {
+	case RDS_ACT_START:
+	case RDS_ACT_ADOPT:
+		p->adopted = t.action == RDS_ACT_ADOPT;
+		if (p->adopted)
+			p->parked = false;
+		WRITE_ONCE(p->epoch, p->epoch + 1);
+		p->action = t.action;
+		queue_work(rds_wq, &p->ctl_work);
+		break;
+	case RDS_ACT_STOP:
+		rds_stat_inc(conn_reset);
+		p->action = t.action;
+		queue_work(rds_wq, &p->ctl_work);
+		break;
+	case RDS_ACT_UP:
+		path_came_up(p);
+		break;
+	case RDS_ACT_TIMER:
+		mod_delayed_work(rds_wq, &p->timer, backoff_next(p));
+		break;
+	case RDS_ACT_PARK:
+		rds_stat_inc(link_parked);
+		break;
+	case RDS_ACT_REFUSE:
+		rds_stat_inc(link_refused);
+		break;
+	case RDS_ACT_STALE:
+		rds_stat_inc(event_stale);
+		break;
+	case RDS_ACT_RELEASE:
+		complete_all(&p->gone);
+		break;
+	default:
+		break;
+	}
+	return t.action;
+}
+
+/* What the end of a tear-down means depends on what waits. */
+static enum rds_event stopped_event(const struct rds_path *p)
+{
+	const struct rds_conn *c = p->conn;
+	bool active = rds_conn_is_active(c) || !(c->key.trans->caps & RDS_CAP_CANONICAL);
+
+	if (p->parked)
+		return RDS_EV_STOPPED_ADOPT;
+	if (active || (!p->index && !list_empty(&p->queue)))
+		return RDS_EV_STOPPED_RETRY;
+	return RDS_EV_STOPPED_IDLE;
+}
+
+static void path_stop(struct rds_path *p)
+{
+	const struct rds_transport *t = p->conn->key.trans;
+
+	t->stop(p, rds_state_is_dying(READ_ONCE(p->state)));
+	rds_path_requeue_sent(p);
+
+	spin_lock_bh(&p->lock);
+	path_apply(p, stopped_event(p));
+	spin_unlock_bh(&p->lock);
+}
+
+static void path_start(struct rds_path *p, u32 epoch, bool adopt)
+{
+	const struct rds_transport *t = p->conn->key.trans;
+	int err = rds_cong_link_setup(p->conn);
+
+	if (!err)
+		err = t->start(p, epoch, adopt);
+	if (err < 0)
+		rds_path_drop(p, epoch, err);
+}
+
+static void path_ctl_work(struct work_struct *work)
+{
+	struct rds_path *p = container_of(work, struct rds_path, ctl_work);
+	enum rds_action act;
+	u32 epoch;
+
+	mutex_lock(&p->link);
+	spin_lock_bh(&p->lock);
+	act = p->action;
+	p->action = RDS_ACT_NONE;
+	epoch = p->epoch;
+	spin_unlock_bh(&p->lock);
+
+	if (act == RDS_ACT_STOP)
+		path_stop(p);
+	else if (act == RDS_ACT_START || act == RDS_ACT_ADOPT)
+		path_start(p, epoch, act == RDS_ACT_ADOPT);
+	mutex_unlock(&p->link);
+}
+
+static void path_timer(struct work_struct *work)
+{
+	struct rds_path *p = container_of(to_delayed_work(work), struct rds_path, timer);
+	bool ready = rds_mprds_may_start(p);
+
+	spin_lock_bh(&p->lock);
+	if (p->state == RDS_BACKOFF && !ready)
+		mod_delayed_work(rds_wq, &p->timer, RDS_ORDER_INTERVAL);
+	else
+		path_apply(p, RDS_EV_TIMER);
+	spin_unlock_bh(&p->lock);
+}
+
+/**
+ * rds_path_init_state() - state, works and timer of a new path
+ * @p: zeroed path with conn and index set
+ */
+void rds_path_init_state(struct rds_path *p)
+{
+	p->state = RDS_DOWN;
+	p->action = RDS_ACT_NONE;
+	INIT_WORK(&p->ctl_work, path_ctl_work);
+	INIT_DELAYED_WORK(&p->timer, path_timer);
+	init_completion(&p->gone);
+}
+
+/**
+ * rds_path_want() - somebody needs the path: connect if it is down
+ * @p: the path
+ *
+ * Paths above 0 of a legacy peer come up in ascending order, because such a peer pairs
+ * path indices by order of arrival.
+ *
+ * Context: any.
+ */
+void rds_path_want(struct rds_path *p)
+{
+	if (p->index && !rds_conn_is_active(p->conn))
+		return;
+	if (!rds_mprds_may_start(p))
+		return;
+	spin_lock_bh(&p->lock);
+	path_apply(p, RDS_EV_WANT);
+	spin_unlock_bh(&p->lock);
+}
+
+/**
+ * rds_path_hurry() - the peer is alive: connect now
+ * @p: the path
+ *
+ * Context: any.
+ */
+void rds_path_hurry(struct rds_path *p)
+{
+	rds_path_want(p);
+	spin_lock_bh(&p->lock);
+	if (p->state == RDS_BACKOFF)
+		mod_delayed_work(rds_wq, &p->timer, 0);
+	spin_unlock_bh(&p->lock);
+}
+
+/**
+ * rds_path_accept() - the transport parked an incoming link
+ * @p: the path
+ *
+ * Context: any.
+ * Return: 0 if it will be adopted, -ECONNREFUSED if the transport has to discard it.
+ */
+int rds_path_accept(struct rds_path *p)
+{
+	enum rds_action act;
+
+	spin_lock_bh(&p->lock);
+	p->parked = true;
+	act = path_apply(p, RDS_EV_ACCEPT);
+	if (act == RDS_ACT_REFUSE)
+		p->parked = false;
+	spin_unlock_bh(&p->lock);
+	WRITE_ONCE(p->conn->last_used, jiffies);
+	return act == RDS_ACT_REFUSE ? -ECONNREFUSED : 0;
+}
+
+/**
+ * rds_path_link_up() - the link can carry messages
+ * @p: the path
+ * @epoch: the epoch start() was called with
+ *
+ * Context: any.
+ */
+void rds_path_link_up(struct rds_path *p, u32 epoch)
+{
+	enum rds_action act = RDS_ACT_STALE;
+
+	spin_lock_bh(&p->lock);
+	if (epoch == p->epoch)
+		act = path_apply(p, RDS_EV_LINK_UP);
+	else
+		rds_stat_inc(event_stale);
+	spin_unlock_bh(&p->lock);
+	if (act == RDS_ACT_UP)
+		rds_mprds_link_up(p);
+}
+
+/**
+ * rds_path_drop() - the link broke or could not be made
+ * @p: the path
+ * @epoch: the epoch start() was called with
+ * @why: negative errno, for the trace
+ *
+ * The end of a link that is being taken down anyway is not news.
+ *
+ * Context: any.
+ */
+void rds_path_drop(struct rds_path *p, u32 epoch, int why)
+{
+	spin_lock_bh(&p->lock);
+	if (epoch == p->epoch && (p->state == RDS_CONNECTING || p->state == RDS_UP)) {
+		trace_rds_link_drop(p, epoch, why);
+		path_apply(p, RDS_EV_DROP);
+	} else {
+		rds_stat_inc(event_stale);
+	}
+	spin_unlock_bh(&p->lock);
+}
+
+/**
+ * rds_path_reset() - administrative drop, whatever the epoch
+ * @p: the path
+ *
+ * Context: any.
+ */
+void rds_path_reset(struct rds_path *p)
+{
+	spin_lock_bh(&p->lock);
+	path_apply(p, RDS_EV_DROP);
+	spin_unlock_bh(&p->lock);
+}
+
+/**
+ * rds_path_doom() - begin the destruction of a path
+ * @p: the path
+ * @if_idle: only if no message is queued or unacknowledged and it is not UP
+ *
+ * From here on rds_path_enqueue() refuses messages.
+ *
+ * Context: any.
+ * Return: false if @if_idle and the path is in use; nothing was done.
+ */
+bool rds_path_doom(struct rds_path *p, bool if_idle)
+{
+	bool idle;
+
+	spin_lock_bh(&p->lock);
+	idle = p->state != RDS_UP && !p->parked &&
+	       list_empty(&p->queue) && list_empty(&p->sent);
+	if (!if_idle || idle)
+		path_apply(p, RDS_EV_DESTROY);
+	spin_unlock_bh(&p->lock);
+	return !if_idle || idle;
+}
+
+/**
+ * rds_path_reap() - wait until a doomed path is gone and nothing of it runs
+ * @p: the path
+ *
+ * Order: the state GONE means the link was stopped, so no callback of the transport is
+ * left to queue anything; senders are refused under path->lock; then the works.
+ *
+ * Context: process, sleeps.
+ */
+void rds_path_reap(struct rds_path *p)
+{
+	const struct rds_transport *t = p->conn->key.trans;
+
+	wait_for_completion(&p->gone);
+	cancel_delayed_work_sync(&p->timer);
+	cancel_work_sync(&p->ctl_work);
+	cancel_work_sync(&p->pump_work);
+	if (t->discard)
+		t->discard(p);
+}

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RDS over TCP: the life of one link.
+ *
+ * A link is made in start(), by dialling or by adopting a parked socket, and ends in
+ * stop(); the core serialises both with the link mutex.  Between them TCP calls
+ * rds_tcp_state_change(), rds_tcp_data_ready() and rds_tcp_write_space(), always under
+ * the TCP socket lock.  They are installed and removed under that lock, so when
+ * rds_tcp_detach() returns none of them runs and none will.
+ *
+ * Only a link from the smaller to the larger address carries messages.  If the larger
+ * side dials, that is a nudge: the peer accepts, closes and dials back.
+ *
+ * Namespaces.  No socket here holds a counted reference to its namespace, or a
+ * namespace with an idle link could never be removed; the namespace's exit handler
+ * stops every link instead.  What makes that safe: a kernel socket holds a passive
+ * reference, so struct net itself stays; tcp_close() stops the timers of a socket
+ * without a counted reference and waits for them; TIME_WAIT and request sockets of a
+ * dying namespace are purged by TCP itself.  But a socket that is closed gracefully
+ * would, without its timers, linger in FIN_WAIT or LAST_ACK for ever if a FIN is
+ * lost.  So stop() waits until TCP has reached CLOSE and closes everything else with
+ * a zero linger time; no orphan is left behind either way.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <net/inet_sock.h>
+#include <net/ipv6.h>
+
+#include "tcp.h"
+
+/* How long stop() waits for the peer. */
+#define RDS_TCP_DRAIN_MAX	(5 * HZ)	/* all together */
+#define RDS_TCP_DRAIN_PARKED	HZ		/* if a new link waits */
+#define RDS_TCP_CLOSE_MAX	HZ		/* for the last ACK, nothing more can come */
+#define RDS_TCP_NUDGE_MAX	HZ		/* for the peer's reset */
+
+#define RDS_TCP_KEEP_IDLE	5
+#define RDS_TCP_KEEP_INTVL	5
+#define RDS_TCP_KEEP_CNT	5
+
+/* Pause before going on after a shortage of memory. */
+#define RDS_TCP_RETRY_DELAY	(HZ / 50 + 1)
+
+union rds_tcp_addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+static int rds_tcp_addr(union rds_tcp_addr *a, const struct in6_addr *addr, u16 port, u32 scope)
+{
+	memset(a, 0, sizeof(*a));
+	if (ipv6_addr_v4mapped(addr)) {
+		a->in.sin_family = AF_INET;
+		a->in.sin_addr.s_addr = addr->s6_addr32[3];
+		a->in.sin_port = htons(port);
+		return sizeof(a->in);
+	}
+	a->in6.sin6_family = AF_INET6;
+	a->in6.sin6_addr = *addr;
+	a->in6.sin6_port = htons(port);
+	if (ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL)
+		a->in6.sin6_scope_id = scope;
+	return sizeof(a->in6);
+}
+
+/**
+ * rds_tcp_set_options() - options of every data socket
+ * @rn: the namespace
+ * @sock: new socket, not shared yet
+ *
+ * Allocations under the TCP socket lock must not enter file systems or wait for a
+ * block device that itself may sit on a kernel TCP socket.
+ */
+void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	int sndbuf = READ_ONCE(rn->sndbuf);
+	int rcvbuf = READ_ONCE(rn->rcvbuf);
+
+	tcp_sock_set_nodelay(sk);
+	sock_set_keepalive(sk);
+	tcp_sock_set_keepcnt(sk, RDS_TCP_KEEP_CNT);
+	tcp_sock_set_keepidle(sk, RDS_TCP_KEEP_IDLE);
+	tcp_sock_set_keepintvl(sk, RDS_TCP_KEEP_INTVL);
+
+	lock_sock(sk);
+	sk->sk_allocation = GFP_NOFS;
+	sk->sk_use_task_frag = false;
+	if (sndbuf > 0) {
+		WRITE_ONCE(sk->sk_sndbuf, sndbuf);
+		sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
+	}
+	if (rcvbuf > 0) {
+		WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
+		sk->sk_userlocks |= SOCK_RCVBUF_LOCK;
+	}
+	release_sock(sk);
+}
+
+/* The link is established; TCP socket locked.  False if the core is about to start() anew. */
+static bool rds_tcp_link_up(struct rds_tcp_path *tp, struct sock *sk)
+{
+	tp->tx.base = tcp_sk(sk)->write_seq;
+	tp->tx.una = tp->tx.base;
+	tp->up = rds_path_link_up(tp->path, tp->epoch);
+	return tp->up;
+}
+
+static int rds_tcp_why(const struct sock *sk)
+{
+	return sk->sk_err ? -sk->sk_err : -ECONNRESET;
+}
+
+static void rds_tcp_state_change(struct sock *sk)
+{
+	struct rds_tcp_path *tp;
+
+	rcu_read_lock();
+	tp = rcu_dereference_sk_user_data(sk);
+	if (!tp)
+		goto out;
+
+	switch (sk->sk_state) {
+	case TCP_ESTABLISHED:
+		if (rds_path_is_active(tp->path))
+			rds_tcp_link_up(tp, sk);
+		else
+			rds_path_drop(tp->path, tp->epoch, -EAGAIN);
+		break;
+	case TCP_CLOSE_WAIT:
+	case TCP_LAST_ACK:
+	case TCP_CLOSE:
+		rds_path_drop(tp->path, tp->epoch, rds_tcp_why(sk));
+		break;
+	}
+	rds_tcp_event(tp);
+out:
+	rcu_read_unlock();
+}
+
+/* Make @sock the link and take over TCP's callbacks; TCP socket locked. */
+static void rds_tcp_attach(struct rds_tcp_path *tp, struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	spin_lock(&tp->lock);
+	WRITE_ONCE(tp->sock, sock);
+	spin_unlock(&tp->lock);
+
+	write_lock_bh(&sk->sk_callback_lock);
+	tp->data_ready = sk->sk_data_ready;
+	tp->state_change = sk->sk_state_change;
+	tp->write_space = sk->sk_write_space;
+	rcu_assign_sk_user_data(sk, tp);
+	WRITE_ONCE(sk->sk_data_ready, rds_tcp_data_ready);
+	sk->sk_state_change = rds_tcp_state_change;
+	sk->sk_write_space = rds_tcp_write_space;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* Give TCP its callbacks back.  Afterwards none of ours runs. */
+static void rds_tcp_detach(struct rds_tcp_path *tp, struct sock *sk)
+{
+	lock_sock(sk);
+	rds_tcp_settle(tp, sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	WRITE_ONCE(sk->sk_data_ready, tp->data_ready);
+	sk->sk_state_change = tp->state_change;
+	sk->sk_write_space = tp->write_space;
+	rcu_assign_sk_user_data(sk, NULL);
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+/*
+ * Bind to the path's local address.  The low three bits of the port tell the peer
+ * which path this is: A + 8 * group + index.
+ */
+static int rds_tcp_bind(struct rds_tcp_path *tp, struct rds_tcp_net *rn, struct socket *sock)
+{
+	const struct rds_path *p = tp->path;
+	union rds_tcp_addr a;
+	int low, high, groups, n, len, err = -EADDRINUSE;
+	u32 group;
+
+	inet_sk_get_local_port_range(sock->sk, &low, &high);
+	low = round_up(low, RDS_MAX_PATHS);
+	groups = (high + 1 - low) / RDS_MAX_PATHS;
+
+	for (n = 0; n < groups && err == -EADDRINUSE; n++) {
+		group = (u32)atomic_inc_return(&rn->next_group) % groups;
+		len = rds_tcp_addr(&a, rds_path_laddr(p),
+				   low + RDS_MAX_PATHS * group + rds_path_index(p),
+				   rds_path_scope(p));
+		err = kernel_bind(sock, &a.sa, len);
+		cond_resched();
+	}
+	if (err == -EADDRINUSE)
+		rds_tcp_count(RDS_TCP_NO_SOURCE_PORT);
+	return err;
+}
+
+static int rds_tcp_dial(struct rds_tcp_path *tp)
+{
+	const struct rds_path *p = tp->path;
+	struct rds_tcp_net *rn = rds_tcp_net(rds_path_net(p));
+	union rds_tcp_addr peer;
+	struct socket *sock;
+	int len, err;
+
+	len = rds_tcp_addr(&peer, rds_path_faddr(p), RDS_TCP_PORT, rds_path_scope(p));
+	err = sock_create_kern(rds_path_net(p), peer.sa.sa_family, SOCK_STREAM, IPPROTO_TCP,
+			       &sock);
+	if (err)
+		return err;
+
+	rds_tcp_set_options(rn, sock);
+	err = rds_tcp_bind(tp, rn, sock);
+	if (err) {
+		sock_release(sock);
+		return err;
+	}
+
+	lock_sock(sock->sk);
+	rds_tcp_attach(tp, sock);
+	release_sock(sock->sk);
+
+	err = kernel_connect(sock, &peer.sa, len, O_NONBLOCK);
+	return err == -EINPROGRESS ? 0 : err;
+}
+
+static void rds_tcp_unlink(struct rds_tcp_path *tp, bool abort);
+
+/*
+ * Make the newest parked socket the link.  What the older ones received was acknowledged
+ * to the peer, so it is delivered first; the link that an earlier start() adopted, but
+ * that never came up because the peer called again, is treated like them.
+ */
+static int rds_tcp_adopt(struct rds_tcp_path *tp)
+{
+	struct socket *sock;
+	struct sock *sk;
+
+	while ((sock = rds_tcp_unpark(tp))) {
+		if (tp->sock) {
+			tp->up = true;
+			rds_tcp_unlink(tp, false);
+		}
+		lock_sock(sock->sk);
+		rds_tcp_attach(tp, sock);
+		release_sock(sock->sk);
+	}
+	if (!tp->sock)
+		return -ENOENT;
+
+	sk = tp->sock->sk;
+	lock_sock(sk);
+	if (rds_tcp_link_up(tp, sk)) {
+		rds_tcp_read(tp, sk);
+		/* The peer may have closed it by now; what it sent before counts. */
+		if (sk->sk_state != TCP_ESTABLISHED)
+			rds_path_drop(tp->path, tp->epoch, rds_tcp_why(sk));
+	}
+	release_sock(sk);
+	return 0;
+}
+
+/**
+ * rds_tcp_start() - make a link
+ * @p: path without a link that is UP
+ * @epoch: goes with every upcall about this link
+ * @adopt: take the parked socket instead of dialling
+ *
+ * Return: 0, the outcome is told by upcalls; or -errno.
+ */
+int rds_tcp_start(struct rds_path *p, u32 epoch, bool adopt)
+{
+	struct rds_tcp_path *tp = rds_path_priv(p);
+	int err;
+
+	/* A nudge that is still around when the peer has dialled back. */
+	if (tp->sock && !(adopt && tp->adopted))
+		rds_tcp_unlink(tp, false);
+
+	err = rds_tcp_tx_init(tp);
+	if (err)
+		return err;
+	/* Nothing uses the old epoch: there is no link, or it did not come up. */
+	tp->epoch = epoch;
+	tp->adopted = adopt;
+	return adopt ? rds_tcp_adopt(tp) : rds_tcp_dial(tp);
+}
+
+/* How long may stop() still wait, given when it began and what has been reached? */
+static unsigned long rds_tcp_drain_limit(struct rds_tcp_path *tp, struct sock *sk)
+{
+	bool parked = READ_ONCE(tp->nr_parked);
+
+	switch (sk->sk_state) {
+	case TCP_CLOSE:
+		return 0;
+	case TCP_CLOSING:
+	case TCP_LAST_ACK:
+		/* All was received; worth a moment to learn what the peer has. */
+		return RDS_TCP_CLOSE_MAX;
+	default:
+		if (!tp->up)
+			return parked ? 0 : RDS_TCP_NUDGE_MAX;
+		return parked ? RDS_TCP_DRAIN_PARKED : RDS_TCP_DRAIN_MAX;
+	}
+}
+
+/*
+ * Orderly end: send what is in TCP's queue and a FIN, receive and deliver until the
+ * peer's FIN.  The peer may be gone, so the time is limited.
+ */
+static void rds_tcp_drain(struct rds_tcp_path *tp)
+{
+	struct sock *sk = tp->sock->sk;
+	unsigned long begin = jiffies, limit, spent;
+	unsigned int parked;
+	bool left;
+	u32 seen;
+
+	lock_sock(sk);
+	tp->draining = true;
+	release_sock(sk);
+	kernel_sock_shutdown(tp->sock, SHUT_WR);
+
+	for (;;) {
+		parked = READ_ONCE(tp->nr_parked);
+		lock_sock(sk);
+		rds_tcp_read(tp, sk);
+		seen = tp->events;
+		limit = rds_tcp_drain_limit(tp, sk);
+		left = tp->rx.starved && !tp->rx.dead;
+		release_sock(sk);
+
+		/* Received but not yet taken for lack of memory: the retry work is on it. */
+		if (left && !limit)
+			limit = RDS_TCP_CLOSE_MAX;
+		spent = jiffies - begin;
+		if (spent >= limit)
+			break;
+		wait_event_timeout(tp->wait,
+				   READ_ONCE(tp->events) != seen ||
+				   READ_ONCE(tp->nr_parked) != parked,
+				   limit - spent);
+	}
+	if (tp->up && (left || limit > RDS_TCP_CLOSE_MAX))
+		rds_tcp_count(RDS_TCP_DRAIN_TIMEOUT);
+}
+
+/* Take the socket down and forget all state of the link. */
+static void rds_tcp_unlink(struct rds_tcp_path *tp, bool abort)
+{
+	struct socket *sock = tp->sock;
+
+	if (sock) {
+		/* A socket that is still connecting has nothing to say. */
+		if (!abort && sock->sk->sk_state != TCP_SYN_SENT)
+			rds_tcp_drain(tp);
+		rds_tcp_detach(tp, sock->sk);
+		spin_lock(&tp->lock);
+		WRITE_ONCE(tp->sock, NULL);
+		spin_unlock(&tp->lock);
+	}
+	cancel_delayed_work_sync(&tp->retry);
+	tp->up = false;
+	tp->draining = false;
+	tp->tx_starved = false;
+	rds_tcp_tx_reset(tp);
+	rds_tcp_rx_reset(tp);
+	if (sock)
+		rds_tcp_reset_sock(sock);
+}
+
+/**
+ * rds_tcp_stop() - take the link down
+ * @p: path, link mutex held
+ * @abort: do not wait for the peer, reset the connection
+ */
+void rds_tcp_stop(struct rds_path *p, bool abort)
+{
+	struct rds_tcp_path *tp = rds_path_priv(p);
+
+	rds_tcp_unlink(tp, abort);
+	tp->adopted = false;
+}
+
+/**
+ * rds_tcp_retry_later() - go on in a moment with what stopped for lack of memory
+ * @tp: path with a link
+ */
+void rds_tcp_retry_later(struct rds_tcp_path *tp)
+{
+	queue_delayed_work(rds_tcp_wq, &tp->retry, RDS_TCP_RETRY_DELAY);
+}
+
+/* Cancelled by stop() before the socket goes away. */
+static void rds_tcp_retry_work(struct work_struct *work)
+{
+	struct rds_tcp_path *tp = container_of(to_delayed_work(work), struct rds_tcp_path, retry);
+	struct socket *sock = READ_ONCE(tp->sock);
+	struct sock *sk;
+
+	if (!sock)
+		return;
+
+	sk = sock->sk;
+	lock_sock(sk);
+	if (tp->rx.starved && sk->sk_user_data == tp) {
+		rds_tcp_read(tp, sk);
+		rds_tcp_event(tp);
+	}
+	release_sock(sk);
+	if (READ_ONCE(tp->tx_starved)) {
+		WRITE_ONCE(tp->tx_starved, false);
+		rds_path_kick(tp->path);
+	}
+}
+
+/**
+ * rds_tcp_path_init() - prepare the private area of a new path
+ * @p: path
+ *
+ * Return: 0.
+ */
+int rds_tcp_path_init(struct rds_path *p)
+{
+	struct rds_tcp_path *tp = rds_path_priv(p);
+
+	tp->path = p;
+	spin_lock_init(&tp->lock);
+	init_waitqueue_head(&tp->wait);
+	INIT_DELAYED_WORK(&tp->retry, rds_tcp_retry_work);
+	rds_stream_reset(&tp->rx.stream);
+	return 0;
+}
+
+/**
+ * rds_tcp_path_free() - release what belongs to a path
+ * @p: path that was stopped
+ */
+void rds_tcp_path_free(struct rds_path *p)
+{
+	rds_tcp_discard(p);
+	rds_tcp_tx_free(rds_path_priv(p));
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RDS over TCP: incoming connections.
+ *
+ * The listener's data_ready callback queues the accept work of the namespace, which
+ * takes connections from TCP, judges each by its addresses and either resets it or
+ * parks it in the private area of the path it belongs to.  A parked socket has none of
+ * our callbacks; TCP collects what arrives.  The core decides when start() adopts it.
+ *
+ * What TCP collects it also acknowledges.  So a parked socket must not be thrown away
+ * when the peer comes once more: they queue up, and start() empties the older ones.
+ */
+#include <linux/in6.h>
+#include <net/inet_sock.h>
+#include <net/ipv6.h>
+
+#include "tcp.h"
+
+/* Connections taken per run of the work. */
+#define RDS_TCP_ACCEPT_BUDGET	32
+#define RDS_TCP_ACCEPT_PAUSE	(HZ / 10 + 1)
+
+/**
+ * struct rds_tcp_caller - addresses of an incoming connection
+ * @laddr: our address
+ * @faddr: the peer's
+ * @scope: interface of a link-local connection, else 0
+ * @fport: the peer's port
+ */
+struct rds_tcp_caller {
+	struct in6_addr laddr;
+	struct in6_addr faddr;
+	u32 scope;
+	u16 fport;
+};
+
+/**
+ * rds_tcp_reset_sock() - close a socket of ours for good
+ * @sock: socket without our callbacks; gone afterwards
+ *
+ * Resets the connection unless TCP has closed it already, see link.c.
+ */
+void rds_tcp_reset_sock(struct socket *sock)
+{
+	sock_no_linger(sock->sk);
+	sock_release(sock);
+}
+
+/**
+ * rds_tcp_listen_ready() - TCP's callback of the listener
+ * @sk: the listener, or a connection that nobody accepted yet and that inherited the
+ *	callback but not the user data
+ */
+void rds_tcp_listen_ready(struct sock *sk)
+{
+	struct rds_tcp_net *rn;
+
+	rcu_read_lock();
+	rn = rcu_dereference_sk_user_data(sk);
+	if (rn)
+		mod_delayed_work(rds_tcp_wq, &rn->accept, 0);
+	rcu_read_unlock();
+}
+
+static void rds_tcp_identify(struct sock *sk, struct rds_tcp_caller *c)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+
+	memset(c, 0, sizeof(*c));
+	c->fport = ntohs(inet->inet_dport);
+	if (sk->sk_family == AF_INET) {
+		ipv6_addr_set_v4mapped(inet->inet_rcv_saddr, &c->laddr);
+		ipv6_addr_set_v4mapped(inet->inet_daddr, &c->faddr);
+		return;
+	}
+#if IS_ENABLED(CONFIG_IPV6)
+	c->laddr = sk->sk_v6_rcv_saddr;
+	c->faddr = sk->sk_v6_daddr;
+	if ((ipv6_addr_type(&c->laddr) | ipv6_addr_type(&c->faddr)) & IPV6_ADDR_LINKLOCAL) {
+		c->scope = sk->sk_bound_dev_if;
+		if (!c->scope)
+			c->scope = READ_ONCE(inet6_sk(sk)->mcast_oif);
+	}
+#endif
+}
+
+static struct socket *rds_tcp_unpark_locked(struct rds_tcp_path *tp)
+{
+	struct socket *sock = NULL;
+
+	lockdep_assert_held(&tp->lock);
+	if (tp->nr_parked) {
+		sock = tp->parked[0];
+		WRITE_ONCE(tp->nr_parked, tp->nr_parked - 1);
+		memmove(tp->parked, tp->parked + 1, tp->nr_parked * sizeof(*tp->parked));
+	}
+	return sock;
+}
+
+/**
+ * rds_tcp_unpark() - take the oldest parked socket
+ * @tp: path
+ *
+ * Return: the socket, which now belongs to the caller, or NULL.
+ */
+struct socket *rds_tcp_unpark(struct rds_tcp_path *tp)
+{
+	struct socket *sock;
+
+	spin_lock(&tp->lock);
+	sock = rds_tcp_unpark_locked(tp);
+	spin_unlock(&tp->lock);
+	return sock;
+}
+
+/* Leave @sock for start() to adopt; takes @sock in every case. */
+static void rds_tcp_park(struct rds_path *p, struct socket *sock)
+{
+	struct rds_tcp_path *tp = rds_path_priv(p);
+	struct socket *out = NULL;
+	int err;
+
+	/* One step, so that start() cannot adopt what the core was not told about. */
+	spin_lock(&tp->lock);
+	err = rds_path_accept(p);
+	if (err) {
+		out = sock;
+	} else {
+		if (tp->nr_parked == RDS_TCP_PARKED_MAX)
+			out = rds_tcp_unpark_locked(tp);
+		tp->parked[tp->nr_parked] = sock;
+		WRITE_ONCE(tp->nr_parked, tp->nr_parked + 1);
+	}
+	spin_unlock(&tp->lock);
+	wake_up(&tp->wait);
+
+	if (out) {
+		rds_tcp_count(err ? RDS_TCP_ACCEPT_REFUSED : RDS_TCP_PARKED_REPLACED);
+		rds_tcp_reset_sock(out);
+	}
+}
+
+/* Decide what becomes of an accepted connection; takes @sock. */
+static void rds_tcp_judge(struct rds_tcp_net *rn, struct socket *sock)
+{
+	struct rds_tcp_caller caller;
+	struct rds_conn *c;
+	bool nudge;
+
+	rds_tcp_identify(sock->sk, &caller);
+	/* The larger side may only knock, see link.c. */
+	nudge = memcmp(&caller.faddr, &caller.laddr, sizeof(caller.faddr)) >= 0;
+
+	c = rds_conn_find_or_create(rn->net, &rds_tcp_transport, &caller.laddr, &caller.faddr,
+				    caller.scope, 0);
+	if (IS_ERR(c)) {
+		rds_tcp_count(c == ERR_PTR(-EOPNOTSUPP) ? RDS_TCP_ACCEPT_SELF :
+							  RDS_TCP_ACCEPT_REFUSED);
+		rds_tcp_reset_sock(sock);
+		return;
+	}
+	if (nudge) {
+		rds_tcp_count(RDS_TCP_ACCEPT_NUDGE);
+		rds_conn_nudged(c);
+		rds_tcp_reset_sock(sock);
+	} else {
+		rds_tcp_set_options(rn, sock);
+		rds_tcp_park(rds_conn_accept_path(c, caller.fport), sock);
+	}
+	rds_conn_put(c);
+}
+
+/**
+ * rds_tcp_accept_work() - take connections from the listener
+ * @work: the namespace's accept work
+ */
+void rds_tcp_accept_work(struct work_struct *work)
+{
+	struct rds_tcp_net *rn = container_of(to_delayed_work(work), struct rds_tcp_net, accept);
+	struct socket *sock;
+	int budget, err;
+
+	for (budget = RDS_TCP_ACCEPT_BUDGET; budget; budget--) {
+		err = kernel_accept(rn->listener, &sock, O_NONBLOCK);
+		if (err == -EAGAIN || err == -EINVAL)
+			return;
+		if (err == -ECONNABORTED)
+			continue;
+		if (err) {
+			rds_tcp_count(RDS_TCP_ACCEPT_NOMEM);
+			queue_delayed_work(rds_tcp_wq, &rn->accept, RDS_TCP_ACCEPT_PAUSE);
+			return;
+		}
+
+		/* Cloned from the listener, callback included. */
+		lock_sock(sock->sk);
+		write_lock_bh(&sock->sk->sk_callback_lock);
+		WRITE_ONCE(sock->sk->sk_data_ready, rn->data_ready);
+		write_unlock_bh(&sock->sk->sk_callback_lock);
+		release_sock(sock->sk);
+		rds_tcp_judge(rn, sock);
+	}
+	queue_delayed_work(rds_tcp_wq, &rn->accept, 0);
+}
+
+/**
+ * rds_tcp_discard() - forget the parked sockets
+ * @p: path
+ */
+void rds_tcp_discard(struct rds_path *p)
+{
+	struct socket *sock;
+
+	while ((sock = rds_tcp_unpark(rds_path_priv(p))))
+		rds_tcp_reset_sock(sock);
+}

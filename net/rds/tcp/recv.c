@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RDS over TCP: receive.
+ *
+ * TCP's data_ready callback reads at once, under the TCP socket lock, mostly in softirq:
+ * one pass takes everything that is queued and delivers as many messages as it contains.
+ * The framing itself is in wire.c.
+ *
+ * Small payloads are copied into one allocation with the message.  Larger ones are
+ * kept as the packets they came in: clones, which share the data.  A clone that would
+ * pin much more memory than it carries is not made; such a piece is copied, so a peer
+ * that sends a large message in tiny packets costs about the size of the message.
+ *
+ * If memory is short, reading stops where it is, TCP keeps the data, and the path's
+ * retry work goes on.
+ */
+#include <linux/skbuff.h>
+
+#include "tcp.h"
+
+/* Payloads up to this size are copied in one piece. */
+#define RDS_TCP_LINEAR_MAX	2048U
+/* Pieces of at least this size may be cloned whatever they pin. */
+#define RDS_TCP_CLONE_MIN	2048U
+/* A copied piece has room for what follows. */
+#define RDS_TCP_COPY_CHUNK	8192U
+
+/**
+ * struct rds_tcp_inc - an incoming message that is kept in pieces
+ * @inc: the part the core knows
+ * @pieces: packets; each carries a &struct rds_tcp_piece in its control block
+ */
+struct rds_tcp_inc {
+	struct rds_incoming inc;
+	struct sk_buff_head pieces;
+};
+
+/**
+ * struct rds_tcp_piece - which bytes of a packet belong to the message
+ * @off: offset of the first
+ * @len: their number
+ * @own: the packet is ours alone, more may be appended
+ */
+struct rds_tcp_piece {
+	u32 off;
+	u32 len;
+	bool own;
+};
+
+/**
+ * struct rds_tcp_pass - one receive pass
+ * @tp: path
+ * @batch: what is delivered with one wake-up
+ */
+struct rds_tcp_pass {
+	struct rds_tcp_path *tp;
+	struct rds_rx_batch batch;
+};
+
+static struct rds_tcp_piece *rds_tcp_piece(struct sk_buff *skb)
+{
+	BUILD_BUG_ON(sizeof(struct rds_tcp_piece) > sizeof(skb->cb));
+	return (struct rds_tcp_piece *)skb->cb;
+}
+
+static int rds_tcp_inc_read(struct rds_incoming *inc, size_t off, struct iov_iter *to, size_t n)
+{
+	struct rds_tcp_inc *big = container_of(inc, struct rds_tcp_inc, inc);
+	struct sk_buff *skb;
+
+	skb_queue_walk(&big->pieces, skb) {
+		const struct rds_tcp_piece *pc = rds_tcp_piece(skb);
+		size_t part;
+
+		if (off >= pc->len) {
+			off -= pc->len;
+			continue;
+		}
+		part = min_t(size_t, n, pc->len - off);
+		if (skb_copy_datagram_iter(skb, pc->off + off, to, part))
+			return -EFAULT;
+		n -= part;
+		off = 0;
+		if (!n)
+			return 0;
+	}
+	return n ? -EFAULT : 0;
+}
+
+static void rds_tcp_inc_free(struct rds_incoming *inc)
+{
+	struct rds_tcp_inc *big = container_of(inc, struct rds_tcp_inc, inc);
+
+	__skb_queue_purge(&big->pieces);
+	kfree(big);
+}
+
+static const struct rds_inc_ops rds_tcp_inc_ops = {
+	.read = rds_tcp_inc_read,
+	.free = rds_tcp_inc_free,
+};
+
+/* The header is complete: make the object that will hold the message. */
+static int rds_tcp_rx_start(struct rds_tcp_rx *rx)
+{
+	u32 len = rx->stream.hdr.len;
+	struct rds_tcp_inc *big;
+
+	if (len <= RDS_TCP_LINEAR_MAX) {
+		rx->inc = rds_inc_alloc_linear(len, GFP_ATOMIC | __GFP_NOWARN, &rx->data);
+		if (!rx->inc)
+			return -ENOMEM;
+	} else {
+		big = kzalloc(sizeof(*big), GFP_ATOMIC | __GFP_NOWARN);
+		if (!big)
+			return -ENOMEM;
+		rds_inc_init(&big->inc, &rds_tcp_inc_ops);
+		__skb_queue_head_init(&big->pieces);
+		rx->inc = &big->inc;
+		rx->big = big;
+	}
+
+	if (rds_rx_tracing()) {
+		rx->inc->trace[RDS_RX_CLOCK_FIRST] = rx->first;
+		rx->inc->trace[RDS_RX_CLOCK_HDR] = local_clock();
+	}
+	rds_stream_started(&rx->stream);
+	return 0;
+}
+
+static int rds_tcp_add_clone(struct rds_tcp_inc *big, struct sk_buff *skb, u32 off, u32 len)
+{
+	struct sk_buff *clone = skb_clone(skb, GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!clone)
+		return -ENOMEM;
+	*rds_tcp_piece(clone) = (struct rds_tcp_piece){ .off = off, .len = len };
+	__skb_queue_tail(&big->pieces, clone);
+	return len;
+}
+
+static int rds_tcp_add_copy(struct rds_tcp_rx *rx, struct sk_buff *skb, u32 off, u32 len)
+{
+	struct sk_buff *tail = skb_peek_tail(&rx->big->pieces);
+
+	if (!tail || !rds_tcp_piece(tail)->own || !skb_tailroom(tail)) {
+		tail = alloc_skb(min(rx->stream.data_left, RDS_TCP_COPY_CHUNK),
+				 GFP_ATOMIC | __GFP_NOWARN);
+		if (!tail)
+			return -ENOMEM;
+		*rds_tcp_piece(tail) = (struct rds_tcp_piece){ .own = true };
+		__skb_queue_tail(&rx->big->pieces, tail);
+	}
+
+	len = min_t(u32, len, skb_tailroom(tail));
+	if (skb_copy_bits(skb, off, skb_tail_pointer(tail), len))
+		return -EFAULT;
+	skb_put(tail, len);
+	rds_tcp_piece(tail)->len += len;
+	return len;
+}
+
+/* Store payload bytes: how many, or -errno. */
+static int rds_tcp_rx_data(struct rds_tcp_rx *rx, struct sk_buff *skb, u32 off, size_t left)
+{
+	u32 len = min_t(size_t, left, rx->stream.data_left);
+	int ret;
+
+	if (!rx->big) {
+		u8 *to = rx->data + rx->stream.hdr.len - rx->stream.data_left;
+
+		ret = skb_copy_bits(skb, off, to, len) ? -EFAULT : (int)len;
+	} else if (len >= RDS_TCP_CLONE_MIN || skb->truesize <= 4 * len) {
+		ret = rds_tcp_add_clone(rx->big, skb, off, len);
+	} else {
+		ret = rds_tcp_add_copy(rx, skb, off, len);
+	}
+	if (ret > 0)
+		rds_stream_took(&rx->stream, ret);
+	return ret;
+}
+
+static int rds_tcp_rx_hdr(struct rds_tcp_rx *rx, struct sk_buff *skb, u32 off, size_t left)
+{
+	u8 buf[RDS_HDR_LEN];
+	u32 n = min_t(size_t, left, RDS_HDR_LEN - rx->stream.hdr_have);
+
+	if (!rx->stream.hdr_have && rds_rx_tracing())
+		rx->first = local_clock();
+	if (skb_copy_bits(skb, off, buf, n))
+		return -EFAULT;
+	return rds_stream_hdr(&rx->stream, buf, n);
+}
+
+static void rds_tcp_rx_done(struct rds_tcp_pass *pass)
+{
+	struct rds_tcp_path *tp = pass->tp;
+	struct rds_tcp_rx *rx = &tp->rx;
+	struct rds_incoming *inc = rx->inc;
+
+	rx->inc = NULL;
+	rx->big = NULL;
+	rx->data = NULL;
+	rds_path_deliver(tp->path, tp->epoch, &rx->stream.hdr, inc, &pass->batch);
+	rds_stream_reset(&rx->stream);
+}
+
+/*
+ * One step of the framing over @left bytes of @skb at @off.
+ * Bytes taken (0 if the step needs none), or -errno.
+ */
+static int rds_tcp_rx_step(struct rds_tcp_pass *pass, struct sk_buff *skb, u32 off, size_t left)
+{
+	struct rds_tcp_rx *rx = &pass->tp->rx;
+
+	switch (rx->stream.need) {
+	case RDS_STREAM_HDR:
+		return left ? rds_tcp_rx_hdr(rx, skb, off, left) : 0;
+	case RDS_STREAM_START:
+		return rds_tcp_rx_start(rx);
+	case RDS_STREAM_DATA:
+		return left ? rds_tcp_rx_data(rx, skb, off, left) : 0;
+	case RDS_STREAM_DONE:
+		rds_tcp_rx_done(pass);
+		return 0;
+	case RDS_STREAM_BAD:
+		break;
+	}
+	return -EPROTO;
+}
+
+/* Could the framing make progress without more bytes? */
+static bool rds_tcp_rx_pending(const struct rds_tcp_rx *rx)
+{
+	return rx->stream.need != RDS_STREAM_HDR && rx->stream.need != RDS_STREAM_DATA;
+}
+
+/*
+ * Feed @len bytes of @skb at @off to the framing; with @len 0 finish what needs no more
+ * bytes.  Bytes taken; desc->error says why it stopped early.  tcp_read_sock() calls
+ * this for each packet in its queue.
+ */
+static int rds_tcp_rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int off,
+			    size_t len)
+{
+	struct rds_tcp_pass *pass = desc->arg.data;
+	size_t left = len;
+	int ret;
+
+	/* Ends: each step takes bytes or moves the framing towards wanting some. */
+	while (!desc->error && (left || rds_tcp_rx_pending(&pass->tp->rx))) {
+		ret = rds_tcp_rx_step(pass, skb, off, left);
+		if (ret < 0) {
+			desc->error = ret;
+			break;
+		}
+		off += ret;
+		left -= ret;
+	}
+	return len - left;
+}
+
+/**
+ * rds_tcp_read() - take and deliver everything TCP has received
+ * @tp: path with a link
+ * @sk: its socket, locked
+ */
+void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk)
+{
+	struct rds_tcp_pass pass = { .tp = tp };
+	read_descriptor_t desc = { .arg.data = &pass, .count = 1 };
+
+	if (tp->rx.dead || !tp->up)
+		return;
+
+	rds_rx_batch_init(&pass.batch);
+	/* An empty message whose header came last may still want its memory. */
+	rds_tcp_rx_actor(&desc, NULL, 0, 0);
+	if (!desc.error)
+		tcp_read_sock(sk, &desc, rds_tcp_rx_actor);
+	rds_path_deliver_done(tp->path, &pass.batch);
+
+	tp->rx.starved = desc.error == -ENOMEM;
+	if (tp->rx.starved) {
+		rds_tcp_count(RDS_TCP_RX_NOMEM);
+		rds_tcp_retry_later(tp);
+	} else if (desc.error) {
+		if (desc.error == -EPROTO)
+			rds_tcp_count(RDS_TCP_DROP_BAD_LEN);
+		tp->rx.dead = true;
+		rds_path_drop(tp->path, tp->epoch, desc.error);
+	}
+}
+
+/**
+ * rds_tcp_data_ready() - TCP's callback: something was received
+ * @sk: the link's socket, locked by the caller
+ */
+void rds_tcp_data_ready(struct sock *sk)
+{
+	struct rds_tcp_path *tp;
+
+	rcu_read_lock();
+	tp = rcu_dereference_sk_user_data(sk);
+	if (tp) {
+		rds_tcp_count(RDS_TCP_DATA_READY_CALLS);
+		rds_tcp_read(tp, sk);
+		rds_tcp_event(tp);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * rds_tcp_rx_reset() - forget the partial message
+ * @tp: path whose callbacks do not run
+ */
+void rds_tcp_rx_reset(struct rds_tcp_path *tp)
+{
+	struct rds_tcp_rx *rx = &tp->rx;
+
+	if (rx->inc)
+		rds_inc_put(rx->inc);
+	memset(rx, 0, sizeof(*rx));
+	rds_stream_reset(&rx->stream);
+}

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RDS over TCP: transmit and acknowledgements.
+ *
+ * The core calls rds_tcp_send() with the link mutex held.  It pulls control frames and
+ * messages into a batch, one array of page pieces, and hands the whole batch to TCP in
+ * one call.  Large payloads go by reference.  Headers and small payloads are copied
+ * into the arena, one behind the other, so that a run of small messages is one piece.
+ * TCP takes references to these pages, therefore a byte of the arena is written once.
+ *
+ * What TCP has no room for stays in the batch, and the next call begins with it.  TCP
+ * tells about room through rds_tcp_write_space(), which runs under the TCP socket lock
+ * for every acknowledgement while SOCK_NOSPACE is set; it reports the acknowledged
+ * position to the core and, if send() left something behind, kicks the path.
+ *
+ * MSG_MORE is not used: with a full send buffer and nothing in flight nobody would
+ * push the held back tail, and batches are large enough without it.
+ */
+#include <linux/mm.h>
+
+#include "tcp.h"
+
+/* Room for @need bytes in one piece in the arena: 0, -ENOSPC if the batch is full, -ENOMEM. */
+static int rds_tcp_arena_room(struct rds_tcp_tx *tx, u32 need)
+{
+	const gfp_t gfp = GFP_KERNEL | __GFP_COMP | __GFP_NOWARN;
+	struct rds_tcp_batch *b = tx->batch;
+	unsigned int order = RDS_TCP_ARENA_ORDER;
+	struct page *page;
+
+	if (tx->arena && tx->arena_size - tx->arena_used >= need)
+		return 0;
+	if (b->nr_pages == RDS_TCP_BATCH_PAGES)
+		return -ENOSPC;
+
+	page = alloc_pages(gfp | __GFP_NORETRY, order);
+	if (!page) {
+		order = 0;
+		page = alloc_pages(gfp, order);
+	}
+	if (!page)
+		return -ENOMEM;
+
+	/* The batch may point into the old page: it keeps it until TCP has it. */
+	if (tx->arena)
+		b->pages[b->nr_pages++] = tx->arena;
+	tx->arena = page;
+	tx->arena_size = PAGE_SIZE << order;
+	tx->arena_used = 0;
+	return 0;
+}
+
+static bool rds_tcp_batch_full(const struct rds_tcp_batch *b)
+{
+	return b->nr_bvec == RDS_TCP_BATCH_BVECS ||
+	       b->nr_msgs == RDS_TCP_BATCH_BVECS ||
+	       b->bytes >= RDS_TCP_BATCH_BYTES;
+}
+
+static void rds_tcp_batch_add(struct rds_tcp_batch *b, struct page *page, u32 len, u32 off)
+{
+	bvec_set_page(&b->bvec[b->nr_bvec++], page, len, off);
+	b->bytes += len;
+}
+
+/*
+ * Append @len bytes that were just written to the arena.  The caller made sure that the
+ * batch is not full.
+ */
+static void rds_tcp_batch_add_arena(struct rds_tcp_tx *tx, u32 len)
+{
+	struct rds_tcp_batch *b = tx->batch;
+	struct bio_vec *last = b->nr_bvec ? &b->bvec[b->nr_bvec - 1] : NULL;
+
+	if (last && last->bv_page == tx->arena &&
+	    last->bv_offset + last->bv_len == tx->arena_used) {
+		last->bv_len += len;
+		b->bytes += len;
+	} else {
+		rds_tcp_batch_add(b, tx->arena, len, tx->arena_used);
+	}
+	tx->arena_used += len;
+}
+
+/* TCP has all bytes, or the link is gone: let go of what the batch points to. */
+static void rds_tcp_batch_clear(struct rds_tcp_batch *b)
+{
+	while (b->nr_msgs)
+		rds_message_put(b->msgs[--b->nr_msgs]);
+	while (b->nr_pages)
+		put_page(b->pages[--b->nr_pages]);
+	b->nr_bvec = 0;
+	b->bytes = 0;
+	b->iter.count = 0;
+}
+
+static int rds_tcp_encode_hdr(struct rds_tcp_tx *tx)
+{
+	int err = rds_tcp_arena_room(tx, RDS_HDR_LEN);
+
+	if (err)
+		return err;
+	rds_message_hdr(tx->cur, page_address(tx->arena) + tx->arena_used);
+	rds_tcp_batch_add_arena(tx, RDS_HDR_LEN);
+	tx->cur_off = RDS_HDR_LEN;
+	return 0;
+}
+
+static int rds_tcp_encode_linear(struct rds_tcp_tx *tx)
+{
+	const struct rds_message *m = tx->cur;
+	u32 done = tx->cur_off - RDS_HDR_LEN;
+	u32 n;
+	int err;
+
+	err = rds_tcp_arena_room(tx, 1);
+	if (err)
+		return err;
+	n = min(m->len - done, tx->arena_size - tx->arena_used);
+	memcpy(page_address(tx->arena) + tx->arena_used, m->data + done, n);
+	rds_tcp_batch_add_arena(tx, n);
+	tx->cur_off += n;
+	return 0;
+}
+
+static int rds_tcp_encode_piece(struct rds_tcp_tx *tx)
+{
+	const struct rds_message *m = tx->cur;
+	u32 left = m->len + RDS_HDR_LEN - tx->cur_off;
+	const struct bio_vec *bv;
+	u32 n;
+
+	/* The header has promised m->len bytes; never send fewer or more. */
+	if (WARN_ON_ONCE(tx->cur_bv >= m->nr_bvec))
+		return -EINVAL;
+
+	bv = &m->bvec[tx->cur_bv];
+	n = min(bv->bv_len - tx->cur_bv_off, left);
+	if (n) {
+		rds_tcp_batch_add(tx->batch, bv->bv_page, n, bv->bv_offset + tx->cur_bv_off);
+		tx->cur_off += n;
+	}
+	tx->cur_bv++;
+	tx->cur_bv_off = 0;
+	return 0;
+}
+
+/* Move as much of the current message into the batch as fits: 0 = all of it, or -errno. */
+static int rds_tcp_encode(struct rds_tcp_tx *tx)
+{
+	struct rds_message *m = tx->cur;
+	int err;
+
+	while (tx->cur_off < RDS_HDR_LEN + m->len) {
+		if (rds_tcp_batch_full(tx->batch))
+			return -ENOSPC;
+		if (tx->cur_off < RDS_HDR_LEN)
+			err = rds_tcp_encode_hdr(tx);
+		else if (!m->nr_bvec)
+			err = rds_tcp_encode_linear(tx);
+		else
+			err = rds_tcp_encode_piece(tx);
+		if (err)
+			return err;
+	}
+
+	tx->cur = NULL;
+	if (m->nr_bvec)
+		tx->batch->msgs[tx->batch->nr_msgs++] = m;
+	else
+		rds_message_put(m);
+	return 0;
+}
+
+/* One control frame, in pages of its own: its size, -ENOSPC or -ENOMEM. */
+static int rds_tcp_pull_control(struct rds_tcp_path *tp)
+{
+	struct rds_tcp_batch *b = tp->tx.batch;
+	struct page *page;
+	size_t n;
+
+	if (b->nr_pages == RDS_TCP_BATCH_PAGES)
+		return -ENOSPC;
+	page = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_NOWARN,
+			   get_order(RDS_CONTROL_MAX));
+	if (!page)
+		return -ENOMEM;
+
+	b->pages[b->nr_pages++] = page;
+	n = rds_path_pull_control(tp->path, page_address(page));
+	if (n) {
+		rds_tcp_batch_add(b, page, n, 0);
+		tp->tx.end += n;
+	}
+	return n;
+}
+
+static bool rds_tcp_pull(struct rds_tcp_path *tp)
+{
+	struct rds_tcp_tx *tx = &tp->tx;
+	u64 start = tx->end;
+
+	tx->cur = rds_path_pull(tp->path, &tx->end);
+	if (!tx->cur)
+		return false;
+	tx->newest = start;
+	tx->cur_off = 0;
+	tx->cur_bv = 0;
+	tx->cur_bv_off = 0;
+	return true;
+}
+
+/* Build the next batch.  0, also if there is nothing to send, or -errno. */
+static int rds_tcp_fill(struct rds_tcp_path *tp)
+{
+	struct rds_tcp_tx *tx = &tp->tx;
+	struct rds_tcp_batch *b = tx->batch;
+	bool control = true;
+	int err = 0;
+
+	rds_tcp_batch_clear(b);
+	while (err >= 0 && !rds_tcp_batch_full(b)) {
+		if (tx->cur) {
+			err = rds_tcp_encode(tx);
+		} else if (control && rds_path_control_due(tp->path)) {
+			err = rds_tcp_pull_control(tp);
+			/* Somebody else took it: do not ask again and again. */
+			control = err > 0;
+		} else if (!rds_tcp_pull(tp)) {
+			break;
+		}
+	}
+	iov_iter_bvec(&b->iter, ITER_SOURCE, b->bvec, b->nr_bvec, b->bytes);
+
+	if (err == -ENOSPC || (err == -ENOMEM && b->bytes))
+		return 0;
+	return min(err, 0);
+}
+
+/* Hand the rest of the batch to TCP: bytes taken, or -errno. */
+static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
+{
+	struct rds_tcp_tx *tx = &tp->tx;
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES,
+		.msg_iter = tx->batch->iter,
+	};
+	size_t count = iov_iter_count(&msg.msg_iter);
+	bool idle;
+	int ret;
+
+	lock_sock(sk);
+	/* From now on each ACK calls rds_tcp_write_space(). */
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	ret = tcp_sendmsg_locked(sk, &msg, count);
+	tx->blocked = ret == -EAGAIN || (ret >= 0 && ret < count);
+	/* Refused for lack of memory, not of room: no ACK will come to tell. */
+	idle = tx->blocked && tcp_rtx_and_write_queues_empty(sk);
+	rds_tcp_settle(tp, sk);
+	release_sock(sk);
+
+	if (idle) {
+		rds_tcp_count(RDS_TCP_TX_NOMEM);
+		WRITE_ONCE(tp->tx_starved, true);
+		rds_tcp_retry_later(tp);
+	}
+	return ret;
+}
+
+/**
+ * rds_tcp_send() - write as much as there is room for
+ * @p: path, UP, link mutex held
+ *
+ * Return: 0 if nothing is left that could be sent now, or -errno: the link is dead.
+ */
+int rds_tcp_send(struct rds_path *p)
+{
+	struct rds_tcp_path *tp = rds_path_priv(p);
+	struct rds_tcp_batch *b = tp->tx.batch;
+	unsigned int rounds = RDS_TCP_SEND_ROUNDS;
+	size_t left;
+	int ret;
+
+	if (!tp->sock)
+		return -ENOTCONN;
+
+	while (rounds--) {
+		left = iov_iter_count(&b->iter);
+		if (!left) {
+			ret = rds_tcp_fill(tp);
+			if (ret == -ENOMEM) {
+				rds_tcp_count(RDS_TCP_TX_NOMEM);
+				WRITE_ONCE(tp->tx_starved, true);
+				rds_tcp_retry_later(tp);
+				return 0;
+			}
+			if (ret < 0)
+				return ret;
+			left = iov_iter_count(&b->iter);
+			if (!left)
+				return 0;
+		}
+
+		ret = rds_tcp_push(tp, tp->sock->sk);
+		if (ret > 0)
+			iov_iter_advance(&b->iter, ret);
+		if (ret == left) {
+			rds_tcp_batch_clear(b);
+			continue;
+		}
+		if (ret < 0 && ret != -EAGAIN)
+			return ret;
+		rds_tcp_count(RDS_TCP_SNDBUF_FULL);
+		return 0;
+	}
+
+	/* The caller is somebody's sendmsg(): the path's work goes on. */
+	rds_path_kick(p);
+	return 0;
+}
+
+/**
+ * rds_tcp_settle() - tell the core how far the peer has acknowledged
+ * @tp: path
+ * @sk: its socket, locked
+ *
+ * Called at least once per 2 GiB of acknowledged data, so the 32-bit difference is
+ * enough.  A FIN occupies a sequence number too; hence the bound.
+ */
+void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk)
+{
+	struct rds_tcp_tx *tx = &tp->tx;
+	u32 una = READ_ONCE(tcp_sk(sk)->snd_una);
+
+	if (una == tx->una || !tp->up)
+		return;
+	tx->acked += una - tx->una;
+	WRITE_ONCE(tx->una, una);
+	rds_path_acked(tp->path, tp->epoch, tx->acked);
+}
+
+/**
+ * rds_tcp_write_space() - TCP's callback: something was acknowledged
+ * @sk: the link's socket, locked by the caller
+ */
+void rds_tcp_write_space(struct sock *sk)
+{
+	struct rds_tcp_path *tp;
+
+	rcu_read_lock();
+	tp = rcu_dereference_sk_user_data(sk);
+	if (!tp)
+		goto out;
+
+	rds_tcp_count(RDS_TCP_WRITE_SPACE_CALLS);
+	rds_tcp_settle(tp, sk);
+	if (tp->tx.blocked) {
+		if (sk_stream_is_writeable(sk)) {
+			tp->tx.blocked = false;
+			rds_path_kick(tp->path);
+		}
+	} else if (tcp_rtx_and_write_queues_empty(sk)) {
+		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	}
+out:
+	rcu_read_unlock();
+}
+
+/**
+ * rds_tcp_tx_init() - make ready for a new link
+ * @tp: path without a link
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rds_tcp_tx_init(struct rds_tcp_path *tp)
+{
+	struct rds_tcp_tx *tx = &tp->tx;
+
+	if (!tx->batch) {
+		tx->batch = kzalloc(sizeof(*tx->batch), GFP_KERNEL);
+		if (!tx->batch)
+			return -ENOMEM;
+	}
+	tx->end = 0;
+	tx->newest = 0;
+	tx->acked = 0;
+	tx->blocked = false;
+	return 0;
+}
+
+/**
+ * rds_tcp_tx_reset() - forget what was pulled for a link that is gone
+ * @tp: path; the core sends again what is not acknowledged
+ */
+void rds_tcp_tx_reset(struct rds_tcp_path *tp)
+{
+	struct rds_tcp_tx *tx = &tp->tx;
+
+	if (tx->batch)
+		rds_tcp_batch_clear(tx->batch);
+	if (tx->cur)
+		rds_message_put(tx->cur);
+	tx->cur = NULL;
+}
+
+/**
+ * rds_tcp_tx_free() - free the transmit memory of a path
+ * @tp: path without a link
+ */
+void rds_tcp_tx_free(struct rds_tcp_path *tp)
+{
+	rds_tcp_tx_reset(tp);
+	if (tp->tx.arena)
+		put_page(tp->tx.arena);
+	tp->tx.arena = NULL;
+	kfree(tp->tx.batch);
+	tp->tx.batch = NULL;
+}

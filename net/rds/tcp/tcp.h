@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * RDS over TCP: internals of rds_tcp.ko.
+ *
+ * main.c  module, namespaces: listener, sysctls; address ownership
+ * park.c  incoming connections: accept, judge, park
+ * link.c  one link: dial or adopt, TCP's callbacks, drain and stop
+ * send.c  transmit batches, acknowledgements
+ * recv.c  receive: frames out of TCP's queue
+ * info.c  information records and counters
+ *
+ * Locks.  The core's link mutex serialises start, stop and send of a path.  What
+ * TCP's callbacks and those three share (marked "sk" below) is protected by the TCP
+ * socket lock: TCP makes every callback under it, in softirq or, from the backlog,
+ * in whoever owns the socket.  Order: link mutex, TCP socket lock, the core's path
+ * lock (inside upcalls).  rds_tcp_path.lock is taken in process context only, never
+ * with the TCP socket lock; rds_path_accept() is called under it.
+ */
+#ifndef _RDS_TCP_H
+#define _RDS_TCP_H
+
+#include <linux/atomic.h>
+#include <linux/bvec.h>
+#include <linux/net.h>
+#include <linux/spinlock.h>
+#include <linux/sysctl.h>
+#include <linux/uio.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <net/rds.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "../wire.h"
+
+#define RDS_TCP_PORT		16385
+
+#define RDS_TCP_BATCH_BVECS	128
+#define RDS_TCP_BATCH_BYTES	(256U << 10)
+#define RDS_TCP_BATCH_PAGES	8
+#define RDS_TCP_ARENA_ORDER	3
+#define RDS_TCP_SEND_ROUNDS	16
+#define RDS_TCP_PARKED_MAX	4
+
+/**
+ * struct rds_tcp_batch - bytes that were pulled from the core and wait for room in TCP
+ * @iter: the bytes TCP has not accepted, over @bvec
+ * @bytes: all bytes of the batch
+ * @nr_bvec: entries used in @bvec
+ * @nr_msgs: entries used in @msgs
+ * @nr_pages: entries used in @pages
+ * @bvec: the bytes
+ * @msgs: messages whose payload @bvec points to, one reference each
+ * @pages: arena pages that were filled up while this batch was built, one reference each
+ */
+struct rds_tcp_batch {
+	struct iov_iter iter;
+	size_t bytes;
+	unsigned int nr_bvec;
+	unsigned int nr_msgs;
+	unsigned int nr_pages;
+	struct bio_vec bvec[RDS_TCP_BATCH_BVECS];
+	struct rds_message *msgs[RDS_TCP_BATCH_BVECS];
+	struct page *pages[RDS_TCP_BATCH_PAGES];
+};
+
+/**
+ * struct rds_tcp_tx - transmit state of a link
+ * @batch: current batch (link mutex); allocated with the first link, reused
+ * @arena: compound page for headers and small payloads, or NULL (link mutex).  TCP takes
+ *	references to what is written here, so each byte is written once
+ * @arena_size: bytes of @arena
+ * @arena_used: bytes of @arena written
+ * @cur: message that is only partly in batches yet, one reference (link mutex)
+ * @cur_off: bytes of header and payload of @cur that are in batches
+ * @cur_bv: piece of @cur's payload that is next
+ * @cur_bv_off: offset in that piece
+ * @end: stream position behind all that was pulled (link mutex; peeked at by info)
+ * @newest: stream position where the newest message begins (likewise)
+ * @base: TCP sequence number of stream position 0, set before the link is up
+ * @una: last snd_una looked at (sk)
+ * @acked: its stream position (sk)
+ * @blocked: send() left bytes behind, write_space has to kick (sk)
+ */
+struct rds_tcp_tx {
+	struct rds_tcp_batch *batch;
+	struct page *arena;
+	u32 arena_size;
+	u32 arena_used;
+	struct rds_message *cur;
+	u32 cur_off;
+	u32 cur_bv;
+	u32 cur_bv_off;
+	u64 end;
+	u64 newest;
+	u32 base;
+	u32 una;
+	u64 acked;
+	bool blocked;
+};
+
+struct rds_tcp_inc;
+
+/**
+ * struct rds_tcp_rx - receive state of a link (sk)
+ * @stream: framing
+ * @inc: message being received, or NULL
+ * @data: where its payload goes if it is linear, else NULL
+ * @big: the same message as @inc if it is kept as pieces, else NULL
+ * @first: clock when its first byte was seen, while tracing
+ * @starved: reading stopped for lack of memory, the retry work goes on
+ * @dead: the peer broke the protocol: nothing is read any more
+ */
+struct rds_tcp_rx {
+	struct rds_stream stream;
+	struct rds_incoming *inc;
+	u8 *data;
+	struct rds_tcp_inc *big;
+	u64 first;
+	bool starved;
+	bool dead;
+};
+
+/**
+ * struct rds_tcp_path - private area of a path
+ * @path: the core's path
+ * @lock: @parked, @nr_parked, and changes of @sock for readers without the link mutex
+ * @sock: the link's socket, or NULL (link mutex and @lock to change)
+ * @parked: accepted sockets that wait for adoption, oldest first
+ * @nr_parked: their number
+ * @epoch: epoch of the link (link mutex; constant while callbacks are installed)
+ * @adopted: the link was accepted, not dialled (link mutex)
+ * @up: the link is canonical and established: its bytes are messages (sk)
+ * @draining: stop() waits for TCP's callbacks (sk)
+ * @events: callbacks seen while @draining (sk)
+ * @wait: stop() waits here
+ * @retry: goes on with what stopped for lack of memory
+ * @tx_starved: send() stopped for lack of memory (link mutex to set, retry work reads)
+ * @data_ready: TCP's own callback, to put back
+ * @state_change: likewise
+ * @write_space: likewise
+ * @tx: transmit state
+ * @rx: receive state
+ */
+struct rds_tcp_path {
+	struct rds_path *path;
+	spinlock_t lock;
+	struct socket *sock;
+	struct socket *parked[RDS_TCP_PARKED_MAX];
+	unsigned int nr_parked;
+	u32 epoch;
+	bool adopted;
+	bool up;
+	bool draining;
+	u32 events;
+	wait_queue_head_t wait;
+	struct delayed_work retry;
+	bool tx_starved;
+	void (*data_ready)(struct sock *sk);
+	void (*state_change)(struct sock *sk);
+	void (*write_space)(struct sock *sk);
+	struct rds_tcp_tx tx;
+	struct rds_tcp_rx rx;
+};
+
+/**
+ * struct rds_tcp_net - the transport in one network namespace
+ * @net: the namespace; not counted, it outlives this by construction
+ * @listener: listening socket
+ * @data_ready: TCP's own callback of the listener; accepted sockets get it back
+ * @accept: accepts what is in the listener's queue
+ * @sndbuf: sysctl rds_tcp_sndbuf, 0 = TCP decides
+ * @rcvbuf: sysctl rds_tcp_rcvbuf, 0 = TCP decides
+ * @table: sysctl table of this namespace
+ * @header: its registration
+ * @next_group: next group of eight source ports
+ */
+struct rds_tcp_net {
+	struct net *net;
+	struct socket *listener;
+	void (*data_ready)(struct sock *sk);
+	struct delayed_work accept;
+	int sndbuf;
+	int rcvbuf;
+	struct ctl_table *table;
+	struct ctl_table_header *header;
+	atomic_t next_group;
+};
+
+/* Counters; the first RDS_TCP_NR_REF_STATS are the reference's, in its order. */
+enum rds_tcp_stat {
+	RDS_TCP_DATA_READY_CALLS,
+	RDS_TCP_WRITE_SPACE_CALLS,
+	RDS_TCP_SNDBUF_FULL,
+	RDS_TCP_CONNECT_RACED,
+	RDS_TCP_LISTEN_CLOSED_STALE,
+	RDS_TCP_NR_REF_STATS,
+	RDS_TCP_ACCEPT_SELF = RDS_TCP_NR_REF_STATS,
+	RDS_TCP_ACCEPT_NUDGE,
+	RDS_TCP_ACCEPT_REFUSED,
+	RDS_TCP_ACCEPT_NOMEM,
+	RDS_TCP_PARKED_REPLACED,
+	RDS_TCP_DROP_BAD_LEN,
+	RDS_TCP_DRAIN_TIMEOUT,
+	RDS_TCP_RX_NOMEM,
+	RDS_TCP_TX_NOMEM,
+	RDS_TCP_NO_SOURCE_PORT,
+	RDS_TCP_NR_STATS
+};
+
+struct rds_tcp_stats {
+	u64 c[RDS_TCP_NR_STATS];
+};
+
+DECLARE_PER_CPU(struct rds_tcp_stats, rds_tcp_stats);
+
+static inline void rds_tcp_count(enum rds_tcp_stat s)
+{
+	this_cpu_inc(rds_tcp_stats.c[s]);
+}
+
+/* Something happened that a draining stop() wants to look at; TCP socket locked. */
+static inline void rds_tcp_event(struct rds_tcp_path *tp)
+{
+	if (!tp->draining)
+		return;
+	WRITE_ONCE(tp->events, tp->events + 1);
+	wake_up(&tp->wait);
+}
+
+/* main.c */
+extern struct rds_transport rds_tcp_transport;
+extern struct workqueue_struct *rds_tcp_wq;
+struct rds_tcp_net *rds_tcp_net(struct net *net);
+bool rds_tcp_owns_addr(struct net *net, const struct in6_addr *addr, u32 scope);
+
+/* park.c */
+void rds_tcp_listen_ready(struct sock *sk);
+void rds_tcp_accept_work(struct work_struct *work);
+struct socket *rds_tcp_unpark(struct rds_tcp_path *tp);
+void rds_tcp_discard(struct rds_path *p);
+void rds_tcp_reset_sock(struct socket *sock);
+
+/* link.c */
+int rds_tcp_path_init(struct rds_path *p);
+void rds_tcp_path_free(struct rds_path *p);
+int rds_tcp_start(struct rds_path *p, u32 epoch, bool adopt);
+void rds_tcp_stop(struct rds_path *p, bool abort);
+void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock);
+void rds_tcp_retry_later(struct rds_tcp_path *tp);
+
+/* send.c */
+int rds_tcp_send(struct rds_path *p);
+void rds_tcp_write_space(struct sock *sk);
+void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk);
+int rds_tcp_tx_init(struct rds_tcp_path *tp);
+void rds_tcp_tx_reset(struct rds_tcp_path *tp);
+void rds_tcp_tx_free(struct rds_tcp_path *tp);
+
+/* recv.c */
+void rds_tcp_data_ready(struct sock *sk);
+void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk);
+void rds_tcp_rx_reset(struct rds_tcp_path *tp);
+
+/* info.c */
+extern const struct rds_stat_desc rds_tcp_stat_desc;
+void rds_tcp_info(struct net *net, int opt, struct rds_info_sink *sink);
+
+#endif /* _RDS_TCP_H */

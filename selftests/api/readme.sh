@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=120
+#
+# The example program of README.md: taken from there, compiled, run.
+
+. "${SELFTESTS:-$(dirname "$0")/..}/lib.sh"
+
+readme=${SELFTESTS:-$(dirname "$0")/..}/../README.md
+out=$(mktemp -d)
+trap 'kill $servers 2>/dev/null; rm -rf "$out"; cleanup' EXIT
+servers=
+
+extract() { sed -n '/^```c$/,/^```$/p' "$readme" | sed '/^```/d' >"$out/hello.c"; }
+lines()   { [ "$(wc -l <"$out/hello.c")" -eq 25 ]; }
+build()   { gcc -Wall -Wextra -Werror -O2 -o "$out/hello" "$out/hello.c"; }
+
+serve()
+{
+	local i
+
+	for i in 2 3; do
+		"n$i" stdbuf -oL "$out/hello" "10.1.0.$i" >"$out/server$i" 2>&1 &
+		servers="$servers $!"
+		busywait 10 bound "n$i" "10.1.0.$i" || return
+	done
+}
+
+bound() { "$1" "$BIN/rds-info" -k | grep -qE "^ *$2 +4000 "; }
+
+# One socket on the first node, two peers: each is greeted and answers.
+greet()
+{
+	n1 timeout 20 "$out/hello" 10.1.0.1 10.1.0.2 10.1.0.3 >"$out/client" || return
+	sed 's/^/# /' "$out/client"
+	[ "$(sort "$out/client")" = "welcome from 10.1.0.2
+welcome from 10.1.0.3" ] &&
+	[ "$(cat "$out/server2")" = "hello from 10.1.0.1" ] &&
+	[ "$(cat "$out/server3")" = "hello from 10.1.0.1" ]
+}
+
+ktap_header
+setup_nodes 3
+check "README.md has an example program" extract
+check "the example has 25 lines" lines
+check "the example compiles without a warning" build
+check "the example serves" serve
+check "the example reaches two peers over one socket" greet
+ktap_finish

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rdspeer - a plain TCP program that poses as an RDS peer and misbehaves.
+ *
+ *   rdspeer SCENARIO FROM VICTIM PORT FIRST [COUNT]
+ *
+ * FROM is the address to connect from, smaller than VICTIM unless the scenario
+ * is about that.  Most scenarios end with a proof: a valid message to PORT of
+ * the victim, whose payload is the number FIRST (host order), sent on the same
+ * connection.  If it arrives there, the victim kept its framing and its wits.
+ *
+ * Exit status: 0 the victim reacted as it must, 1 it did not, 2 no connection.
+ */
+#define _GNU_SOURCE
+#include <endian.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+
+#include "../traffic_sock.h"
+
+#define VICTIM_PORT	16385
+#define MAP_BYTES	8192
+#define MAX_MSG		(1U << 20)
+#define F_MAP		0x01
+#define F_RETRANS	0x04
+
+struct rds_hdr {
+	__u64 seq;
+	__u64 ack;
+	__u32 len;
+	__u16 sport;
+	__u16 dport;
+	__u8 flags;
+	__u8 credit;
+	__u8 pad[4];
+	__u8 csum[2];
+	__u8 ext[16];
+};
+
+static struct {
+	struct ts_addr from, to;
+	unsigned int port, first, count;
+	__u64 seq;
+} me;
+
+static unsigned char zeros[MAX_MSG + 4096];
+
+static unsigned int chance(void)
+{
+	static unsigned int x = 2463534242U;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	return x ^= x << 5;
+}
+
+/* --- connections ------------------------------------------------------ */
+
+static int tcp_connect(unsigned int source_port)
+{
+	struct timeval tv = { .tv_sec = 10 };
+	struct ts_addr a = ts_port_add(me.from, source_port), b = me.to;
+	int fd = socket(a.ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+	if (fd < 0)
+		ts_die("TCP socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (bind(fd, (void *)&a.ss, a.len))
+		ts_die("bind %s", ts_show(&a));
+	if (!connect(fd, (void *)&b.ss, b.len))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Bytes until the peer stops sending for @ms; -1 when it has closed. */
+static long swallow(int fd, int ms)
+{
+	static char buf[65536];
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	long got = 0, n;
+
+	while (poll(&p, 1, ms) > 0) {
+		n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+		if (n <= 0)
+			return -1;
+		got += n;
+	}
+	return got;
+}
+
+/* A connection on which the victim has begun to talk, so it is a path. */
+static int open_path(void)
+{
+	double end = ts_now() + 15;
+	int fd;
+
+	while (ts_now() < end) {
+		fd = tcp_connect(0);
+		if (fd >= 0 && swallow(fd, 300) >= MAP_BYTES)
+			return fd;
+		if (fd >= 0)
+			close(fd);
+		usleep(100000);
+	}
+	errno = 0;
+	ts_die("the victim takes no connection from %s", ts_show(&me.from));
+}
+
+static void reset(int fd)
+{
+	struct linger lg = { .l_onoff = 1 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &lg, sizeof(lg));
+	close(fd);
+}
+
+static bool put(int fd, const void *buf, size_t len)
+{
+	const char *p = buf;
+	ssize_t n;
+
+	while (len) {
+		n = send(fd, p, len, MSG_NOSIGNAL);
+		if (n <= 0)
+			return false;
+		p += n;
+		len -= n;
+		swallow(fd, 0);
+	}
+	return true;
+}
+
+/* Does the victim close or reset within @seconds? */
+static bool dropped(int fd, double seconds)
+{
+	double end = ts_now() + seconds;
+
+	while (ts_now() < end)
+		if (swallow(fd, 100) < 0)
+			return true;
+	return false;
+}
+
+/* --- messages --------------------------------------------------------- */
+
+static struct rds_hdr header(unsigned int sport, unsigned int dport,
+			     __u32 len, unsigned int flags)
+{
+	struct rds_hdr h = {
+		.seq = htobe64(flags & F_MAP ? 0 : ++me.seq),
+		.len = htobe32(len), .sport = htobe16(sport),
+		.dport = htobe16(dport), .flags = flags,
+	};
+
+	return h;
+}
+
+static bool put_frame(int fd, const struct rds_hdr *h)
+{
+	return put(fd, h, sizeof(*h)) && put(fd, zeros, be32toh(h->len));
+}
+
+static bool put_proof(int fd, unsigned int number, size_t piece)
+{
+	struct {
+		struct rds_hdr h;
+		unsigned int number;
+	} m = { header(9, me.port, sizeof(number), 0), number };
+	size_t at, len = sizeof(m.h) + sizeof(m.number);
+
+	for (at = 0; at < len; at += piece) {
+		if (!put(fd, (char *)&m + at, piece < len - at ? piece : len - at))
+			return false;
+		if (piece < len)
+			usleep(2000);
+	}
+	return true;
+}
+
+/* All is well if the victim still listens to us after what we did. */
+static int prove(int fd, bool ok)
+{
+	ok = ok && put_proof(fd, me.first, 1000) && swallow(fd, 100) >= 0;
+	close(fd);
+	return !ok;
+}
+
+/* --- scenarios -------------------------------------------------------- */
+
+/* Lengths no message may have: the connection must go, at once. */
+static int giant(void)
+{
+	static const __u32 lens[] = {
+		MAX_MSG + 1, 1U << 30, 0x7fffffff, 0x80000000, 0xffffffff,
+		0xffffffd0, 0xfffff000,
+	};
+	struct rds_hdr h;
+	unsigned int i;
+	int fd, rc = 0;
+
+	for (i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
+		fd = open_path();
+		h = header(9, me.port, lens[i], 0);
+		put(fd, &h, sizeof(h));
+		put(fd, zeros, 65536);
+		if (!dropped(fd, 5)) {
+			printf("length %#x was swallowed\n", lens[i]);
+			rc = 1;
+		}
+		reset(fd);
+	}
+	return rc ? rc : prove(open_path(), true);
+}
+
+/* End of the connection at every offset of header and payload. */
+static int cut(bool with_reset)
+{
+	struct rds_hdr h;
+	unsigned int at;
+	int fd;
+
+	for (at = 0; at <= sizeof(h) + 16; at += at < 52 ? 1 : 4) {
+		fd = open_path();
+		h = header(9, me.port, 16, 0);
+		put(fd, &h, at < sizeof(h) ? at : sizeof(h));
+		/* the last but never the whole: it would be a valid message */
+		if (at > sizeof(h))
+			put(fd, zeros, at - sizeof(h) < 16 ? at - sizeof(h) : 15);
+		if (with_reset)
+			reset(fd);
+		else
+			close(fd);
+	}
+	return prove(open_path(), true);
+}
+
+static int cut_fin(void)
+{
+	return cut(false);
+}
+
+static int cut_rst(void)
+{
+	return cut(true);
+}
+
+static int bytewise(void)
+{
+	int fd = open_path();
+	bool ok = put_proof(fd, me.first, 1);
+
+	ok = ok && swallow(fd, 100) >= 0;
+	close(fd);
+	return !ok;
+}
+
+/* Random headers, but honest about their length. */
+static int senseless(void)
+{
+	int fd = open_path();
+	unsigned int i, j;
+	struct rds_hdr h;
+	bool ok = true;
+
+	for (i = 0; ok && i < me.count; i++) {
+		for (j = 0; j < sizeof(h); j++)
+			((unsigned char *)&h)[j] = chance();
+		h.len = htobe32(chance() % 3 ? chance() % 200 : chance() % 9000);
+		if (h.dport == htobe16(me.port))
+			h.dport ^= 0xffff;
+		ok = put_frame(fd, &h);
+	}
+	if (!ok)
+		printf("the victim gave up at header %u\n", i);
+	return prove(fd, ok);
+}
+
+static int map_sizes(void)
+{
+	static const __u32 lens[] = {
+		0, 1, 8191, 8193, 16384, 65536, MAX_MSG, MAP_BYTES,
+	};
+	int fd = open_path();
+	struct rds_hdr h;
+	unsigned int i;
+	bool ok = true;
+
+	for (i = 0; ok && i < 3 * sizeof(lens) / sizeof(*lens); i++) {
+		h = header(0, 0, lens[i % 8], F_MAP | (i < 16 ? 0 : F_RETRANS));
+		ok = put_frame(fd, &h);
+	}
+	return prove(fd, ok);
+}
+
+/* The same message again, flagged as repeated: it must not arrive again. */
+static int replay(void)
+{
+	struct {
+		struct rds_hdr h;
+		unsigned int number;
+	} m = { header(9, me.port, sizeof(m.number), 0), me.first };
+	int fd = open_path();
+	unsigned int i;
+	bool ok;
+
+	m.h.seq = htobe64(me.seq = 1000);
+	ok = put(fd, &m, sizeof(m.h) + sizeof(m.number));
+	m.h.flags = F_RETRANS;
+	for (i = 0; ok && i < 100; i++) {
+		m.h.seq = htobe64(1000 - i);
+		ok = put(fd, &m, sizeof(m.h) + sizeof(m.number));
+	}
+	close(fd);
+	/* ... nor on the next connection */
+	fd = open_path();
+	m.h.seq = htobe64(1000);
+	ok = ok && put(fd, &m, sizeof(m.h) + sizeof(m.number));
+	me.first++;
+	return prove(fd, ok);
+}
+
+/* Every type of extension, with every way to overrun the sixteen bytes. */
+static int extensions(void)
+{
+	int fd = open_path();
+	unsigned int type, at, i;
+	struct rds_hdr h;
+	bool ok = true;
+
+	for (type = 0; ok && type < 256; type++) {
+		for (at = 0; ok && at < 16; at += 3) {
+			bool probe = at % 2;
+
+			h = header(probe ? 1 : 9, probe ? 0 : me.port + 1, 0, 0);
+			for (i = 0; i < 16; i++)
+				h.ext[i] = i < at ? 1 + i % 8 : chance();
+			h.ext[at] = type;
+			ok = put_frame(fd, &h);
+		}
+	}
+	return prove(fd, ok);
+}
+
+/* Handshakes that contradict each other. */
+static int lies(void)
+{
+	static const unsigned int paths[] = {
+		0, 1, 2, 3, 7, 8, 9, 255, 256, 32768, 65535,
+	};
+	int fd = open_path();
+	struct rds_hdr h;
+	unsigned int i, n;
+	bool ok = true;
+
+	for (i = 0; ok && i < me.count; i++) {
+		n = paths[i % 11];
+		h = header(i & 1 ? 0 : 1, i & 1 ? 1 : 0, i % 7 ? 0 : 100, 0);
+		h.ext[0] = 5;
+		h.ext[1] = n >> 8;
+		h.ext[2] = n;
+		h.ext[3] = 6;
+		memcpy(&h.ext[4], &i, 4);
+		h.ext[8] = 8;
+		h.ext[9] = i % 3;
+		ok = put_frame(fd, &h);
+		if (!(i % 50))
+			ok = ok && swallow(fd, 0) >= 0;
+	}
+	/* The paths that were asked for may be waited for, but not for ever. */
+	return prove(fd, ok);
+}
+
+/* Pings whose answers nobody reads. */
+static int pings(void)
+{
+	int fd = open_path();
+	struct rds_hdr h;
+	unsigned int i;
+	int small = 4096;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	for (i = 0; i < me.count; i++) {
+		h = header(2 + i % 60000, 0, 0, 0);
+		if (send(fd, &h, sizeof(h), MSG_NOSIGNAL) != sizeof(h))
+			break;
+	}
+	printf("%u pings sent, no answer read\n", i);
+	reset(fd);
+	return prove(open_path(), i > 100);
+}
+
+/* Connections in plenty, which say nothing. */
+static int idle_flood(void)
+{
+	static int fds[2000];
+	unsigned int i, open = 0, closed = 0;
+
+	for (i = 0; i < me.count && i < 2000; i++) {
+		fds[i] = tcp_connect(0);
+		open += fds[i] >= 0;
+	}
+	sleep(1);
+	for (i = 0; i < me.count && i < 2000; i++)
+		closed += fds[i] >= 0 && swallow(fds[i], 0) < 0;
+	printf("%u connections, the victim closed %u of them\n", open, closed);
+	for (i = 0; i < me.count && i < 2000; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return prove(open_path(), open > 0);
+}
+
+/* One connection from each of COUNT addresses upwards of FROM. */
+static int many_sources(void)
+{
+	struct sockaddr_in6 *v6 = (void *)&me.from.ss;
+	unsigned int i, open = 0;
+	static int fds[2000];
+	__u16 last;
+
+	for (i = 0; i < me.count && i < 2000; i++) {
+		last = htons(0x1000 + i);
+		memcpy(&v6->sin6_addr.s6_addr[14], &last, 2);
+		fds[i] = tcp_connect(0);
+		if (fds[i] < 0)
+			continue;
+		put(fds[i], zeros, 40);
+		open++;
+	}
+	sleep(2);
+	printf("%u addresses connected\n", open);
+	for (i = 0; i < me.count && i < 2000; i++)
+		if (fds[i] >= 0)
+			reset(fds[i]);
+	return !open;
+}
+
+/*
+ * From the larger address: a connection which may only be a kick.  It must be
+ * reset, and what it carries must not be believed.
+ */
+static int non_canonical(void)
+{
+	unsigned int i, kept = 0;
+	int fd;
+
+	for (i = 0; i < 20; i++) {
+		fd = tcp_connect(0);
+		if (fd < 0)
+			continue;
+		put_proof(fd, 4000000000U + i, 1000);
+		kept += !dropped(fd, 2);
+		reset(fd);
+	}
+	printf("%u of 20 wrong-way connections kept\n", kept);
+	return kept > 0;
+}
+
+/* Frames with both ports zero, and to ports nobody has. */
+static int nowhere(void)
+{
+	int fd = open_path();
+	struct rds_hdr h;
+	unsigned int i;
+	bool ok = true;
+
+	for (i = 0; ok && i < me.count; i++) {
+		h = i & 1 ? header(0, 0, i % 50, 0) :
+			    header(9, 20000 + i % 1000, i % 5000, 0);
+		ok = put_frame(fd, &h);
+	}
+	return prove(fd, ok);
+}
+
+/* Half of a large message, then silence; others must not wait for it. */
+static int stalled(void)
+{
+	struct rds_hdr h = header(9, me.port, MAX_MSG, 0);
+	int fd = open_path();
+
+	put(fd, &h, sizeof(h));
+	put(fd, zeros, MAX_MSG / 2);
+	sleep(me.count);
+	reset(fd);
+	return prove(open_path(), true);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*run)(void);
+	} scenarios[] = {
+		{ "giant", giant }, { "cut-fin", cut_fin },
+		{ "cut-rst", cut_rst }, { "bytewise", bytewise },
+		{ "senseless", senseless }, { "map-sizes", map_sizes },
+		{ "replay", replay }, { "extensions", extensions },
+		{ "lies", lies }, { "pings", pings },
+		{ "idle-flood", idle_flood }, { "many-sources", many_sources },
+		{ "non-canonical", non_canonical }, { "nowhere", nowhere },
+		{ "stalled", stalled },
+	};
+	unsigned int i;
+
+	_Static_assert(sizeof(struct rds_hdr) == 48, "header is 48 bytes");
+	signal(SIGPIPE, SIG_IGN);
+	for (i = 0; argc >= 6 && i < sizeof(scenarios) / sizeof(*scenarios); i++) {
+		if (strcmp(argv[1], scenarios[i].name))
+			continue;
+		me.from = ts_parse(argv[2]);
+		me.to = ts_port_add(ts_parse(argv[3]), VICTIM_PORT);
+		me.port = atoi(argv[4]);
+		me.first = strtoul(argv[5], NULL, 0);
+		me.count = argc > 6 ? strtoul(argv[6], NULL, 0) : 1000;
+		return scenarios[i].run();
+	}
+	fputs("see the comments in rdspeer.c\n", stderr);
+	return 2;
+}

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=90
+# Connections from hundreds of addresses, and from the wrong side: state stays
+# bounded, what must be refused is refused, honest peers go on.
+. "$(dirname "$0")/../net/common.sh"
+
+conns() {
+	"$1" "$BIN/rds-info" --json -n 2>/dev/null | grep -o '"remote_addr"' | wc -l
+}
+
+at_most() {
+	[ "$(conns "$1")" -le "$2" ]
+}
+
+add_sources() {
+	local i
+
+	for i in $(seq 0 399); do
+		printf 'addr add fd00:1::%x/64 dev eth0 nodad\n' $((0x1000 + i))
+	done >"$T/batch"
+	ip -n n4 -batch "$T/batch"
+}
+
+flood() {
+	n4 timeout 60 "$BIN/rdspeer" many-sources '[fd00:1::4]:0' '[fd00:1::ffff]:0' \
+		7000 0 400 >"$T/peer" 2>&1 </dev/null
+	local rc=$?
+	show_file "$T/peer"
+	note "connections of the victim: $(conns n3)"
+	return $rc
+}
+
+wrong_way() {
+	n4 timeout 60 "$BIN/rdspeer" non-canonical 10.1.0.4:0 10.1.0.3:0 7000 0 \
+		>"$T/peer" 2>&1 </dev/null
+	local rc=$?
+	show_file "$T/peer"
+	return $rc
+}
+
+nothing_came() {
+	kill "$(cat "$T/wrong.pid")"
+	wait "$listener" 2>/dev/null
+	show_file "$T/wrong"
+	! grep -q 'received [1-9]\|foreign [1-9]\|unplaced [1-9]' "$T/wrong"
+}
+
+ktap_header
+setup_nodes 4
+ip -n n3 addr add fd00:1::ffff/64 dev eth0 nodad
+add_sources
+start_flow honest n2 10.1.0.2 n3 10.1.0.3 2000 -S 0-1000 -r 150
+n3 "$BIN/rds-traffic" recv -b 10.1.0.3:7000 -n 1 -t 60 --ready "$T/wrong.pid" >"$T/wrong" 2>&1 </dev/null &
+listener=$!
+check "connections from the larger address are reset" wrong_way
+check "and what they carry is not believed" nothing_came
+if ours; then
+	n3 sysctl -qw net.rds.max_conns=100
+	n3 sysctl -qw net.rds.idle_conn_timeout_ms=2000
+	check "400 source addresses" flood
+	check "the number of connections is bounded" at_most n3 100
+	check "refusals are counted" test "$(counter n3 conn_limit)" -ge 200
+	check "they expire" busywait 20 at_most n3 4
+fi
+check "the honest peer was served all the while" end_flow honest 2000
+check "a new flow to the victim" duplex after n2 10.1.0.2 n3 10.1.0.3 200
+moved
+ktap_finish

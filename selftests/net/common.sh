@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by the tests which move messages: everything is counted and proven by
+# rds-traffic, a test only says between whom and what goes wrong meanwhile.
+
+# shellcheck source=../lib.sh
+. "${SELFTESTS:-$(dirname "$0")/..}/lib.sh"
+
+T=$(mktemp -d)
+RD=$T			# where the ends live: files that say they are ready
+READY=0
+PORT=4000		# each transfer takes a port range of its own
+MOVED=0			# messages proven so far, in this file
+JOBS=()
+
+# json FILE KEY: one value of a flat JSON object
+json() {
+	sed -n "s/.*\"$2\":\"\{0,1\}\([^\",}]*\).*/\1/p" "$1" | head -n 1
+}
+
+note() {
+	echo "# $*"
+}
+
+show_file() {
+	sed 's/^/# /' "$1"
+}
+
+# start_recv ID NS ADDR COUNT FLOWS [opts]: a receiver, bound on return
+start_recv() {
+	local id=$1 ns=$2 addr=$3 count=$4 flows=$5
+	shift 5
+	READY=$((READY + 1))
+	"$ns" "$BIN/rds-traffic" recv -b "$addr" -n "$count" -s "$flows" \
+		-t "${LIMIT:-60}" --json --ready "$RD/ready.$READY" "$@" \
+		>"$T/$id.recv" 2>"$T/$id.recv.err" </dev/null &
+	JOBS+=("$id:$!")
+	busywait 15 "$ns" test -e "$RD/ready.$READY"
+}
+
+# start_send ID NS FROM TO COUNT [opts]
+start_send() {
+	local id=$1 ns=$2 from=$3 to=$4 count=$5
+	shift 5
+	"$ns" "$BIN/rds-traffic" send -b "$from" -d "$to" -n "$count" \
+		-t "${LIMIT:-60}" --json "$@" \
+		>"$T/$id.send" 2>"$T/$id.send.err" </dev/null &
+	JOBS+=("$id:$!")
+}
+
+# start_flow ID NS1 ADDR1 NS2 ADDR2 COUNT [send opts]: from 1 to 2
+start_flow() {
+	local id=$1 ns1=$2 a1=$3 ns2=$4 a2=$5 count=$6
+	shift 6
+	PORT=$((PORT + 100))
+	start_recv "$id" "$ns2" "$a2:$PORT" "$count" "${FLOWS:-1}" \
+		${RECV_OPTS:-} || return 1
+	start_send "$id" "$ns1" "$a1:$((PORT + 50000 - 4000))" "$a2:$PORT" \
+		"$count" "$@"
+}
+
+# drop_recv ID NS: kill a receiver started last, with nothing left of it
+drop_recv() {
+	"$2" kill -9 "$("$2" cat "$RD/ready.$READY")"
+	wait "${JOBS[-1]##*:}" 2>/dev/null
+	unset 'JOBS[-1]'
+}
+
+# end_flow ID WANT: wait for both ends; all WANT messages must be proven
+end_flow() {
+	local id=$1 want=$2 job rc=0 left=()
+
+	for job in "${JOBS[@]}"; do
+		if [ "${job%%:*}" = "$id" ]; then
+			wait "${job##*:}" || rc=1
+		else
+			left+=("$job")
+		fi
+	done
+	JOBS=("${left[@]}")
+	[ "$(json "$T/$id.recv" received)" = "$want" ] || rc=1
+	[ "$(json "$T/$id.recv" result)" = ok ] || rc=1
+	if [ $rc -ne 0 ]; then
+		note "$id: FAILED"
+		for f in recv recv.err send send.err; do
+			[ ! -s "$T/$id.$f" ] || show_file "$T/$id.$f"
+		done
+		return 1
+	fi
+	MOVED=$((MOVED + want))
+	note "$id: $want messages exactly once in order," \
+		"$(json "$T/$id.recv" seconds) s," \
+		"$(json "$T/$id.send" stalls) stalls"
+}
+
+# duplex NAME NS1 ADDR1 NS2 ADDR2 COUNT [send opts]: both ways at once
+duplex() {
+	local name=$1 ns1=$2 a1=$3 ns2=$4 a2=$5 count=$6 rc=0
+	shift 6
+	start_flow "$name-a" "$ns1" "$a1" "$ns2" "$a2" "$count" "$@" || rc=1
+	start_flow "$name-b" "$ns2" "$a2" "$ns1" "$a1" "$count" "$@" || rc=1
+	end_flow "$name-a" "$count" || rc=1
+	end_flow "$name-b" "$count" || rc=1
+	return $rc
+}
+
+# no_stalls ID...: nobody had to find out by itself that it could go on
+no_stalls() {
+	local id
+
+	for id; do
+		[ "$(json "$T/$id.send" stalls)" = 0 ] || return 1
+	done
+}
+
+moved() {
+	note "$(basename "$0" .sh): $MOVED messages moved and proven"
+}
+
+# ours: are we testing our own module (and not validating against in-tree)?
+ours() {
+	[ -z "${RDS_REF:-}" ] || [ "${RDS_REF:-0}" = 0 ]
+}

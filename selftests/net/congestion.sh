@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth timeout=90
+# A full receiver stops its senders, and they are told when they may go on.
+. "$(dirname "$0")/common.sh"
+
+# congested ID NS1 A1 NS2 A2 opts: the receiver sleeps 1.5 s after 50 messages
+congested() {
+	local id=$1 rc=0 job
+
+	RECV_OPTS="--rcvbuf 16384 --pause-after 50 --pause 1500" \
+		start_flow "$@" -S 100-3000 || return 1
+	end_flow "$id" "$6" || rc=1
+	[ "$(json "$T/$id.send" enobufs)" -gt 0 ] || {
+		note "the sender was never stopped"
+		rc=1
+	}
+	return $rc
+}
+
+# One receiver is full, the other on the same host must not suffer.
+other_port() {
+	local rc=0
+
+	RECV_OPTS="--rcvbuf 16384 --pause-after 20 --pause 3000" \
+		start_flow full n1 10.1.0.1 n2 10.1.0.2 200 -S 1000 || return 1
+	sleep 0.3
+	start_flow free n1 10.1.0.1 n2 10.1.0.2 400 -S 1000 || return 1
+	end_flow free 400 || rc=1
+	[ -s "$T/full.recv" ] && { note "free was not faster than full"; rc=1; }
+	end_flow full 200 || rc=1
+	return $rc
+}
+
+# Closing the full socket frees its port for those who wait.
+freed_by_close() {
+	local rc=0
+
+	start_recv gone n2 10.1.0.2:3999 100000 1 --rcvbuf 8192 \
+		--pause-after 1 --pause 60000 || return 1
+	n1 "$BIN/rdsmisc" flood 10.1.0.1:3998 10.1.0.2:3999 1 >/dev/null
+	drop_recv gone n2
+	start_recv again n2 10.1.0.2:3999 200 1 || return 1
+	start_send again n1 10.1.0.1:3997 10.1.0.2:3999 200 -S 500
+	end_flow again 200
+}
+
+ktap_header
+setup_pair
+check "to the larger address" congested up n1 10.1.0.1 n2 10.1.0.2 1000
+check "to the smaller address" congested down n2 10.1.0.2 n1 10.1.0.1 1000
+check "with the congestion monitor, to the larger" \
+	congested upm n1 10.1.0.1 n2 10.1.0.2 1000 --monitor
+check "with the congestion monitor, to the smaller" \
+	congested downm n2 10.1.0.2 n1 10.1.0.1 1000 --monitor
+if ours; then
+	check "no wake-up was missed" no_stalls up down upm downm
+fi
+check "another port of the same host is not held up" other_port
+check "closing the full socket lets the senders go on" freed_by_close
+moved
+ktap_finish

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=90
+# Many senders to one receiver, one sender to many: nobody starves, nobody waits for a dead one.
+. "$(dirname "$0")/common.sh"
+
+# Four nodes flood one; while they do, every one of them must get on.
+fan_in() {
+	local i rc=0 least=1000000 most=0 n
+
+	start_recv fan n1 10.1.0.1:6000 500 4 || return 1
+	for i in 2 3 4 5; do
+		start_send "fan$i" "n$i" "10.1.0.$i:6001" 10.1.0.1:6000 500 -S 0-4000
+	done
+	end_flow fan 2000 || rc=1
+	for i in 2 3 4 5; do
+		n=$(json "$T/fan$i.send" seconds | sed 's/\.//; s/^0*//')
+		[ "${n:-0}" -gt "$most" ] && most=$n
+		[ "${n:-0}" -lt "$least" ] && least=$n
+		wait_job "fan$i" || rc=1
+	done
+	note "senders took $least to $most ms"
+	[ "$most" -le $((3 * least + 1000)) ] || rc=1
+	return $rc
+}
+
+wait_job() {
+	local job left=() rc=0
+
+	for job in "${JOBS[@]}"; do
+		if [ "${job%%:*}" = "$1" ]; then
+			wait "${job##*:}" || rc=1
+		else
+			left+=("$job")
+		fi
+	done
+	JOBS=("${left[@]}")
+	return $rc
+}
+
+# One socket to three living peers and one that does not exist.
+fan_out() {
+	local i rc=0
+
+	for i in 2 3 4; do
+		start_recv "out$i" "n$i" "10.1.0.$i:6100" 400 1 || return 1
+	done
+	n1 timeout 20 "$BIN/rds-traffic" send -b 10.1.0.1:6101 -d 10.1.0.2:6100 \
+		-d 10.1.0.77:6100 -d 10.1.0.3:6100 -d 10.1.0.4:6100 -n 400 \
+		-S 0-2000 --sndbuf 4000000 -t 15 --ready "$T/out.pid" --json >"$T/out.send" 2>"$T/out.err" </dev/null &
+	for i in 2 3 4; do
+		cp "$T/out.send" "$T/out$i.send"
+		end_flow "out$i" 400 || rc=1
+	done
+	kill -TERM "$(cat "$T/out.pid")"
+	wait $! 2>/dev/null
+	return $rc
+}
+
+# A quiet flow beside a saturating one: no message of it may wait for long.
+quiet() {
+	local avg
+
+	n2 "$BIN/rds-traffic" echo -b 10.1.0.2:6200 -n 100 -t 40 --ready "$T/q" </dev/null &
+	busywait 10 test -e "$T/q" || return 1
+	n1 "$BIN/rdsmisc" flood 10.1.0.1:6203 10.1.0.2:6299 6 </dev/null >/dev/null &
+	sleep 0.3
+	n1 "$BIN/rds-traffic" pingpong -b 10.1.0.1:6201 -d 10.1.0.2:6200 \
+		-n 100 -S 64 -t 40 >"$T/quiet" </dev/null
+	local rc=$?
+	show_file "$T/quiet"
+	MOVED=$((MOVED + 100))
+	return $rc
+}
+
+ktap_header
+setup_nodes 5
+check "four senders, one receiver" fan_in
+check "one socket, three peers and a dead address" fan_out
+check "a quiet flow beside a flood" quiet
+moved
+ktap_finish

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth timeout=120
+# A namespace goes while its sockets and its peer's are in full traffic.
+. "$(dirname "$0")/common.sh"
+
+ROUNDS=${ROUNDS:-8}
+
+# Namespaces alive in the kernel, whatever still holds them.
+netns_alive() {
+	sed -n 's/^net_namespace *\([0-9]*\) .*/\1/p' /proc/slabinfo
+}
+
+back_to() {
+	[ "$(netns_alive)" -le "$1" ]
+}
+
+# One round: a pair of its own, floods both ways, killed in the middle.
+round() {
+	local a="dela$1" b="delb$1" i pids=()
+
+	ip netns add "$a" && ip netns add "$b" || return 1
+	ip link add "va$1" netns "$a" type veth peer name "vb$1" netns "$b" || return 1
+	ip -n "$a" addr add 10.9.0.1/24 dev "va$1"
+	ip -n "$b" addr add 10.9.0.2/24 dev "vb$1"
+	for i in "$a va$1" "$b vb$1"; do
+		# shellcheck disable=SC2086
+		set -- "$1" $i
+		ip -n "$2" link set lo up
+		ip -n "$2" link set "$3" up
+	done
+	ip netns exec "$a" "$BIN/rdsmisc" flood 10.9.0.1:4000 10.9.0.2:4000 20 \
+		>"$T/flood.a" 2>&1 </dev/null &
+	pids+=($!)
+	ip netns exec "$b" "$BIN/rdsmisc" flood 10.9.0.2:4000 10.9.0.1:4000 20 \
+		>"$T/flood.b" 2>&1 </dev/null &
+	pids+=($!)
+	sleep 1
+	# the name goes first, the sockets keep the namespace until they go too
+	ip netns del "$a"
+	if [ $(($1 % 2)) = 0 ]; then
+		kill -9 "${pids[@]}"
+		ip netns del "$b"
+	else
+		kill -9 "${pids[0]}"
+		sleep 0.3
+		ip netns del "$b"
+		kill -9 "${pids[1]}"
+	fi
+	wait "${pids[@]}" 2>/dev/null
+	return 0
+}
+
+rounds() {
+	local i
+
+	for i in $(seq "$ROUNDS"); do
+		round "$i" || return 1
+	done
+}
+
+ktap_header
+start=$(netns_alive)
+note "namespaces at the start: $start"
+check "$ROUNDS pairs of namespaces deleted in mid-traffic" rounds
+check "every one of them is gone within 30 s" busywait 30 back_to "$start"
+note "namespaces now: $(netns_alive)"
+setup_pair
+check "RDS works in a new pair" duplex after n1 10.1.0.1 n2 10.1.0.2 300
+moved
+ktap_finish

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rdsmisc - what the shell tests cannot do with ip, ss and rds-traffic:
+ * destroying TCP connections in a row, sending from two namespaces in the
+ * same instant, one socket against many addresses, cancelling.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "../traffic_sock.h"
+
+#define RDS_TCP_PORT	16385
+#define NL_BUF		32768
+#define MAX_KILLS	512
+
+#ifndef SOCK_DESTROY
+#define SOCK_DESTROY	21
+#endif
+
+struct diag_req {
+	struct nlmsghdr n;
+	struct inet_diag_req_v2 r;
+};
+
+struct targets {
+	struct inet_diag_sockid id[MAX_KILLS];
+	int family[MAX_KILLS];
+	unsigned int n;
+};
+
+static int diag_open(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	struct timeval tv = { .tv_sec = 2 };
+
+	if (fd < 0)
+		ts_die("sock_diag");
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	return fd;
+}
+
+static void diag_note(struct targets *t, const struct inet_diag_msg *m)
+{
+	if (m->idiag_state == TCP_LISTEN || t->n == MAX_KILLS ||
+	    (ntohs(m->id.idiag_sport) != RDS_TCP_PORT &&
+	     ntohs(m->id.idiag_dport) != RDS_TCP_PORT))
+		return;
+	t->family[t->n] = m->idiag_family;
+	t->id[t->n++] = m->id;
+}
+
+/* Note every RDS/TCP connection of the namespace and family. */
+static void diag_list(int fd, int family, struct targets *t)
+{
+	struct diag_req q = {
+		.n = { .nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.r = { .sdiag_family = family, .sdiag_protocol = IPPROTO_TCP,
+		       .idiag_states = ~(1U << TCP_LISTEN) },
+	};
+	static char buf[NL_BUF];
+	struct nlmsghdr *n;
+	int len;
+
+	if (send(fd, &q, sizeof(q), 0) < 0)
+		ts_die("sock_diag send");
+	for (;;) {
+		len = recv(fd, buf, sizeof(buf), 0);
+		if (len < 0)
+			ts_die("sock_diag receive");
+		for (n = (void *)buf; NLMSG_OK(n, (unsigned int)len);
+		     n = NLMSG_NEXT(n, len)) {
+			if (n->nlmsg_type == NLMSG_DONE ||
+			    n->nlmsg_type == NLMSG_ERROR)
+				return;
+			diag_note(t, NLMSG_DATA(n));
+		}
+	}
+}
+
+static bool diag_kill(int fd, int family, const struct inet_diag_sockid *id)
+{
+	struct diag_req q = {
+		.n = { .nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DESTROY,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
+		.r = { .sdiag_family = family, .sdiag_protocol = IPPROTO_TCP,
+		       .idiag_states = -1, .id = *id },
+	};
+	struct { struct nlmsghdr n; struct nlmsgerr e; char more[512]; } a;
+
+	if (send(fd, &q, sizeof(q), 0) < 0 || recv(fd, &a, sizeof(a), 0) < 0)
+		ts_die("SOCK_DESTROY");
+	if (a.n.nlmsg_type == NLMSG_ERROR && a.e.error == -EOPNOTSUPP) {
+		errno = EOPNOTSUPP;
+		ts_die("this kernel cannot destroy sockets");
+	}
+	return a.n.nlmsg_type == NLMSG_ERROR && !a.e.error;
+}
+
+static unsigned int kill_all(int fd)
+{
+	static struct targets t;
+	unsigned int i, killed = 0;
+
+	t.n = 0;
+	diag_list(fd, AF_INET, &t);
+	diag_list(fd, AF_INET6, &t);
+	for (i = 0; i < t.n; i++)
+		killed += diag_kill(fd, t.family[i], &t.id[i]);
+	return killed;
+}
+
+/* killtcp EVERY_MS SECONDS: prints how many were destroyed. */
+static int cmd_killtcp(char **a)
+{
+	double end = ts_now() + atof(a[1]);
+	unsigned int killed = 0, rounds = 0;
+	int fd = diag_open();
+
+	do {
+		killed += kill_all(fd);
+		rounds++;
+		usleep(atof(a[0]) * 1000);
+	} while (ts_now() < end);
+	printf("%u connections killed in %u rounds\n", killed, rounds);
+	return 0;
+}
+
+static void enter_ns(const char *name)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "/var/run/netns/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		ts_die("namespace %s", name);
+	close(fd);
+}
+
+struct end {
+	struct ts_addr addr;
+	int fd, diag;
+};
+
+static void open_end(struct end *e, const char *ns, const char *addr)
+{
+	enter_ns(ns);
+	e->addr = ts_parse(addr);
+	e->fd = ts_socket(&e->addr, 0, 0);
+	e->diag = diag_open();
+}
+
+static void put_number(struct end *from, const struct end *to, unsigned int n)
+{
+	if (sendto(from->fd, &n, sizeof(n), MSG_DONTWAIT,
+		   (const void *)&to->addr.ss, to->addr.len) != sizeof(n))
+		ts_die("round %u: send to %s", n, ts_show(&to->addr));
+}
+
+/* The next message must be @want, and come within ten seconds. */
+static bool get_number(struct end *e, unsigned int want)
+{
+	struct pollfd p = { .fd = e->fd, .events = POLLIN };
+	double end = ts_now() + 10;
+	unsigned int got = ~0U;
+	ssize_t len = -1;
+
+	while (len < 0 && ts_now() < end) {
+		poll(&p, 1, 100);
+		len = recv(e->fd, &got, sizeof(got), MSG_DONTWAIT);
+	}
+	if (len == sizeof(got) && got == want)
+		return true;
+	printf("%s: round %u: %s (%zd bytes, number %u)\n", ts_show(&e->addr),
+	       want, len < 0 ? "nothing came" : "wrong message", len, got);
+	return false;
+}
+
+/*
+ * crossed NS1 ADDR1 NS2 ADDR2 ROUNDS KILL: both ends send in the same instant,
+ * with KILL after all their connections were destroyed.
+ */
+static int cmd_crossed(char **a)
+{
+	unsigned int i, rounds = atoi(a[4]), killed = 0;
+	struct end x, y;
+	bool kill = atoi(a[5]);
+
+	open_end(&x, a[0], a[1]);
+	open_end(&y, a[2], a[3]);
+	for (i = 0; i < rounds; i++) {
+		if (kill && i)
+			killed += kill_all(i & 1 ? x.diag : y.diag);
+		put_number(i & 2 ? &x : &y, i & 2 ? &y : &x, i);
+		put_number(i & 2 ? &y : &x, i & 2 ? &x : &y, i);
+		if (!get_number(&x, i) || !get_number(&y, i))
+			return 1;
+	}
+	printf("%u rounds, %u connections killed, %u messages\n", rounds,
+	       killed, rounds * 2);
+	return 0;
+}
+
+static struct ts_addr nth_addr(struct ts_addr a, unsigned int n)
+{
+	struct sockaddr_in6 *v6 = (void *)&a.ss;
+	struct sockaddr_in *v4 = (void *)&a.ss;
+	__u32 low;
+
+	if (a.ss.ss_family == AF_INET) {
+		v4->sin_addr.s_addr = htonl(ntohl(v4->sin_addr.s_addr) + n);
+		return a;
+	}
+	memcpy(&low, &v6->sin6_addr.s6_addr[12], 4);
+	low = htonl(ntohl(low) + n);
+	memcpy(&v6->sin6_addr.s6_addr[12], &low, 4);
+	return a;
+}
+
+/* spray FROM TO COUNT [HOLD_S]: one message to each of COUNT addresses. */
+static int cmd_spray(char **a)
+{
+	struct ts_addr from = ts_parse(a[0]), to = ts_parse(a[1]), d;
+	unsigned int i, n = atoi(a[2]), ok = 0, refused = 0;
+	int fd = ts_socket(&from, 1 << 20, 0), err = 0;
+
+	for (i = 0; i < n; i++) {
+		d = nth_addr(to, i);
+		if (sendto(fd, "x", 1, MSG_DONTWAIT, (void *)&d.ss, d.len) == 1) {
+			ok++;
+		} else {
+			refused++;
+			err = errno;
+		}
+	}
+	printf("accepted=%u refused=%u errno=%d\n", ok, refused, err);
+	fflush(stdout);
+	if (a[3])
+		usleep(atof(a[3]) * 1e6);
+	return 0;
+}
+
+/*
+ * cancel FROM DEAD LIVE COUNT: COUNT messages to each of two destinations, then
+ * cancel those to DEAD; only they may go.  LIVE must be unreachable for the
+ * time being, so that its messages are still there to be counted.
+ */
+static int cmd_cancel(char **a)
+{
+	struct ts_addr from = ts_parse(a[0]), dead = ts_parse(a[1]);
+	struct ts_addr live = ts_parse(a[2]);
+	unsigned int i, n = atoi(a[3]), before, after;
+	int fd = ts_socket(&from, 1 << 20, 0);
+
+	for (i = 0; i < n; i++) {
+		if (sendto(fd, &i, sizeof(i), MSG_DONTWAIT, (void *)&dead.ss,
+			   dead.len) < 0 ||
+		    sendto(fd, &i, sizeof(i), MSG_DONTWAIT, (void *)&live.ss,
+			   live.len) < 0)
+			ts_die("send %u", i);
+	}
+	before = ts_listed(fd, ts_port(&from));
+	if (setsockopt(fd, SOL_RDS, RDS_CANCEL_SENT_TO, &dead.ss, dead.len))
+		ts_die("RDS_CANCEL_SENT_TO");
+	after = ts_listed(fd, ts_port(&from));
+	printf("before=%u after=%u\n", before, after);
+	fflush(stdout);
+	while (!ts_drained(fd, ts_port(&from)))
+		usleep(50000);
+	printf("drained\n");
+	return before == 2 * n && after == n ? 0 : 1;
+}
+
+/* numbers ADDR COUNT SECONDS: receive 0 .. COUNT-1 in order, nothing else. */
+static int cmd_numbers(char **a)
+{
+	struct end e = { .addr = ts_parse(a[0]) };
+	unsigned int i, n = atoi(a[1]);
+	double end = ts_now() + atof(a[2]);
+
+	e.fd = ts_socket(&e.addr, 0, 1 << 20);
+	printf("ready\n");
+	fflush(stdout);
+	for (i = 0; i < n; i++) {
+		while (!get_number(&e, i))
+			if (ts_now() > end)
+				return 1;
+		printf("got %u\n", i);
+		fflush(stdout);
+	}
+	usleep(300000);
+	return recv(e.fd, &i, sizeof(i), MSG_DONTWAIT) >= 0;
+}
+
+/*
+ * flood FROM TO SECONDS: send as fast as goes until told otherwise by an error
+ * that neither poll nor waiting cures, or by the clock.
+ */
+static int cmd_flood(char **a)
+{
+	struct ts_addr from = ts_parse(a[0]), to = ts_parse(a[1]);
+	double end = ts_now() + atof(a[2]);
+	int fd = ts_socket(&from, 1 << 20, 0);
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	static char buf[2000];
+	unsigned long n = 0;
+
+	while (ts_now() < end) {
+		if (sendto(fd, buf, n % sizeof(buf), MSG_DONTWAIT,
+			   (void *)&to.ss, to.len) >= 0)
+			n++;
+		else if (errno == EAGAIN || errno == ENOBUFS)
+			poll(&p, 1, 5);
+		else if (errno != EINTR)
+			break;
+	}
+	printf("%lu\n", n);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int args;
+		int (*run)(char **a);
+	} cmds[] = {
+		{ "killtcp", 2, cmd_killtcp },
+		{ "crossed", 6, cmd_crossed },
+		{ "spray", 3, cmd_spray },
+		{ "cancel", 4, cmd_cancel },
+		{ "numbers", 3, cmd_numbers },
+		{ "flood", 3, cmd_flood },
+	};
+	unsigned int i;
+
+	for (i = 0; argc > 1 && i < sizeof(cmds) / sizeof(*cmds); i++)
+		if (!strcmp(argv[1], cmds[i].name) && argc - 2 >= cmds[i].args)
+			return cmds[i].run(argv + 2);
+	fputs("see the comments in rdsmisc.c\n", stderr);
+	return 2;
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0
+/* vm: nodes=0 */
+/* Extension headers: sizes, ends of the list, appending, what old peers make of ours. */
+#include "unit.h"
+#include "model_ext.h"
+#include "wire.h"
+
+#define ROUNDS	200000
+
+static void parse_and_compare(const u8 *area)
+{
+	struct rds_ext got, want;
+
+	memset(&got, 0xff, sizeof(got));
+	rds_ext_parse(area, &got);
+	model_ext_parse(area, RDS_EXT_LEN, &want);
+	EXPECT(model_ext_same(&got, &want));
+}
+
+TEST(parse__handshake_golden)
+{
+	static const u8 area[RDS_EXT_LEN] = { 5, 0, 8, 6, 0x12, 0x34, 0x56, 0x78, 8, 0 };
+	struct rds_ext e;
+
+	rds_ext_parse(area, &e);
+	EXPECT_EQ(e.present, 1U << 5 | 1U << 6 | 1U << 8);
+	EXPECT_EQ(e.npaths, 8);
+	EXPECT_EQ(e.gen, 0x12345678);
+	EXPECT_EQ(e.unknown, 0);
+}
+
+TEST(parse__rdma_golden)
+{
+	static const u8 area[RDS_EXT_LEN] = {
+		2, 0xaa, 0xbb, 0xcc, 0xdd, 4, 0, 0x10, 0, 0, 2, 0, 0, 0,
+	};
+	static const u8 dest[RDS_EXT_LEN] = { 3, 1, 2, 3, 4, 5, 6, 7, 8, 1, 0, 0, 3, 1 };
+	struct rds_ext e;
+
+	rds_ext_parse(area, &e);
+	EXPECT_EQ(e.present, 1U << 2 | 1U << 4);
+	EXPECT_EQ(e.rdma_rkey, 0xaabbccdd);
+	EXPECT_EQ(e.rdma_bytes, 0x100000);
+	EXPECT_EQ(e.rdma_dir, 2);
+
+	rds_ext_parse(dest, &e);
+	EXPECT_EQ(e.present, 1U << 3 | 1U << 1);
+	EXPECT_EQ(e.dest_rkey, 0x01020304);
+	EXPECT_EQ(e.dest_off, 0x05060708);
+	EXPECT_EQ(e.version, 0x301);
+}
+
+/* Each type at each offset behind NPATHS/SPORT_IDX filler: complete, cut off, full. */
+TEST(parse__every_type_at_every_offset)
+{
+	int type, at;
+
+	for (type = 0; type < 256; type++) {
+		for (at = 0; at < RDS_EXT_LEN; at++) {
+			u8 area[RDS_EXT_LEN];
+			int i = 0;
+
+			memset(area, 0x5a, sizeof(area));
+			/* 2 a + 3 b reaches every offset but 1 */
+			if (at & 1) {
+				if (at < 3)
+					continue;
+				memcpy(area, "\5\1\2", 3);
+				i = 3;
+			}
+			for (; i < at; i += 2)
+				memcpy(area + i, "\10", 2);
+			area[at] = type;
+			parse_and_compare(area);
+		}
+	}
+}
+
+TEST(parse__all_pairs_of_first_bytes)
+{
+	u8 area[RDS_EXT_LEN];
+	int a, b;
+
+	for (a = 0; a < 256; a++) {
+		for (b = 0; b < 256; b++) {
+			memset(area, b, sizeof(area));
+			area[0] = a;
+			parse_and_compare(area);
+		}
+	}
+}
+
+TEST(parse__random_biased_to_small_types)
+{
+	struct choices c = { .state = 3 };
+	u8 area[RDS_EXT_LEN];
+	int i, k;
+
+	for (i = 0; i < ROUNDS; i++) {
+		for (k = 0; k < RDS_EXT_LEN; k++)
+			area[k] = pick(&c, 2) ? pick(&c, 18) : pick_byte(&c);
+		parse_and_compare(area);
+	}
+}
+
+TEST(parse__unknown_is_reported_and_ends_it)
+{
+	int type;
+
+	for (type = 0; type < 256; type++) {
+		u8 area[RDS_EXT_LEN] = { 5, 0, 4, type, 6, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+		bool known = type >= 1 && type <= 8 && type != 7;
+		struct rds_ext e;
+
+		rds_ext_parse(area, &e);
+		EXPECT_EQ(e.npaths, 4);
+		EXPECT_EQ(e.unknown, type && type < 16 && !known ? type : 0);
+		if (!known)
+			EXPECT_EQ(e.present, 1U << 5);
+	}
+}
+
+TEST(parse__first_of_a_type_wins)
+{
+	static const u8 area[RDS_EXT_LEN] = { 5, 0, 2, 5, 0, 7, 6, 0, 0, 0, 1, 6, 0, 0, 0, 2 };
+	struct rds_ext e;
+
+	rds_ext_parse(area, &e);
+	EXPECT_EQ(e.npaths, 2);
+	EXPECT_EQ(e.gen, 1);
+}
+
+TEST(put__handshake)
+{
+	static const u8 want[RDS_EXT_LEN] = { 5, 0, 8, 6, 0xca, 0xfe, 0xba, 0xbe, 8, 0 };
+	u8 area[RDS_EXT_LEN] = { 0 };
+	struct rds_ext e;
+
+	EXPECT(rds_ext_put_u16(area, RDS_EXT_NPATHS, 8));
+	EXPECT(rds_ext_put_u32(area, RDS_EXT_GEN_NUM, 0xcafebabe));
+	EXPECT(rds_ext_put_u8(area, RDS_EXT_SPORT_IDX, 0));
+	EXPECT_EQ(memcmp(area, want, sizeof(area)), 0);
+
+	model_ext_parse_old(area, RDS_EXT_LEN, &e);
+	EXPECT_EQ(e.npaths, 8);
+	EXPECT_EQ(e.gen, 0xcafebabe);
+	EXPECT_EQ(e.present, 1U << 5 | 1U << 6);
+}
+
+TEST(put__until_full_without_terminator)
+{
+	u8 area[RDS_EXT_LEN] = { 0 }, before[RDS_EXT_LEN];
+	struct rds_ext e;
+
+	EXPECT(rds_ext_put_rdma_dest(area, 0x11223344, 0x55667788));
+	EXPECT(!rds_ext_put_rdma_dest(area, 1, 2));
+	EXPECT(rds_ext_put_u32(area, RDS_EXT_RDMA, 0x99aabbcc));
+	EXPECT(!rds_ext_put_u16(area, RDS_EXT_NPATHS, 1));
+	EXPECT(rds_ext_put_u8(area, RDS_EXT_SPORT_IDX, 0));	/* 9 + 5 + 2 = 16 */
+
+	rds_ext_parse(area, &e);
+	EXPECT_EQ(e.present, 1U << 3 | 1U << 2 | 1U << 8);
+	EXPECT_EQ(e.dest_rkey, 0x11223344);
+	EXPECT_EQ(e.dest_off, 0x55667788);
+	EXPECT_EQ(e.rdma_rkey, 0x99aabbcc);
+
+	memcpy(before, area, sizeof(area));
+	EXPECT(!rds_ext_put_u8(area, RDS_EXT_SPORT_IDX, 0));
+	EXPECT_EQ(memcmp(area, before, sizeof(area)), 0);
+}
+
+TEST(put__body_of_sport_idx_is_zero)
+{
+	u8 area[RDS_EXT_LEN] = { 0 };
+	int v;
+
+	for (v = 1; v < 256; v++)
+		EXPECT(!rds_ext_put_u8(area, RDS_EXT_SPORT_IDX, v));
+	EXPECT_EQ(area[0], 0);
+}
+
+TEST(put__type_of_another_width)
+{
+	u8 area[RDS_EXT_LEN] = { 0 };
+	int type, i;
+
+	for (type = 0; type < 256; type++) {
+		if (type != RDS_EXT_SPORT_IDX)
+			EXPECT(!rds_ext_put_u8(area, type, 0));
+		if (type != RDS_EXT_NPATHS)
+			EXPECT(!rds_ext_put_u16(area, type, 0));
+		if (type != RDS_EXT_VERSION && type != RDS_EXT_RDMA && type != RDS_EXT_GEN_NUM)
+			EXPECT(!rds_ext_put_u32(area, type, 0));
+	}
+	for (i = 0; i < RDS_EXT_LEN; i++)
+		EXPECT_EQ(area[i], 0);
+}
+
+TEST(put__behind_what_no_parser_passes)
+{
+	static const u8 bad[][RDS_EXT_LEN] = {
+		{ 7 }, { 9 }, { 15 }, { 16 }, { 255 },
+		{ 5, 0, 8, 10 },
+		{ 3, 1, 1, 1, 1, 1, 1, 1, 1, 3 },		/* second one cut off */
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		u8 area[RDS_EXT_LEN];
+
+		memcpy(area, bad[i], sizeof(area));
+		EXPECT(!rds_ext_put_u16(area, RDS_EXT_NPATHS, 8));
+		EXPECT(!rds_ext_put_u8(area, RDS_EXT_SPORT_IDX, 0));
+		EXPECT_EQ(memcmp(area, bad[i], sizeof(area)), 0);
+	}
+}
+
+/* Random appends, also into areas with a dirty tail behind the terminator. */
+TEST(put__against_model)
+{
+	struct choices c = { .state = 4 };
+	u8 area[RDS_EXT_LEN];
+	int i, k;
+
+	for (i = 0; i < ROUNDS / 4; i++) {
+		memset(area, pick(&c, 2) ? 0 : 0x77, sizeof(area));
+		area[0] = 0;
+		for (k = pick(&c, 6); k >= 0; k--)
+			model_ext_put(&c, area);
+	}
+}
+
+TEST(npaths_clamp__every_announcement)
+{
+	struct rds_ext e = { .present = 1U << RDS_EXT_NPATHS };
+	unsigned int known, n;
+
+	for (known = 0; known < 20; known++) {
+		for (n = 0; n <= 0xffff; n++) {
+			e.npaths = n;
+			EXPECT_EQ(rds_npaths_clamp(&e, known), n < 1 ? 1 : n > 8 ? 8 : n);
+		}
+	}
+}
+
+TEST(npaths_clamp__no_announcement)
+{
+	/* the value must not count when the bit does not say it is there */
+	struct rds_ext e = { .present = ~(1U << RDS_EXT_NPATHS), .npaths = 5 };
+
+	EXPECT_EQ(rds_npaths_clamp(&e, 0), 1);
+	EXPECT_EQ(rds_npaths_clamp(&e, 1), 1);
+	EXPECT_EQ(rds_npaths_clamp(&e, 3), 3);
+	EXPECT_EQ(rds_npaths_clamp(&e, 8), 8);
+	EXPECT_EQ(rds_npaths_clamp(&e, 9), 8);
+	EXPECT_EQ(rds_npaths_clamp(&e, ~0U), 8);
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/* vm: nodes=0 */
+/* The sequence rule: its truth table, then senders and receivers with bad links. */
+#include "unit.h"
+#include "model_seq.h"
+#include "wire.h"
+
+/* Every flags value, sequences below, at and above what is expected. */
+TEST(accept__truth_table)
+{
+	static const u64 value[] = { 0, 1, 2, 3, 99, 100, 101, 1ULL << 32, 1ULL << 63, ~0ULL };
+	size_t n, s;
+	int flags;
+
+	for (n = 0; n < ARRAY_SIZE(value); n++) {
+		for (s = 0; s < ARRAY_SIZE(value); s++) {
+			for (flags = 0; flags < 256; flags++) {
+				u64 next = value[n], seq = value[s];
+				int want = seq >= next ? RDS_SEQ_NEW :
+					   flags & 0x04 ? RDS_SEQ_DUP : RDS_SEQ_REWIND;
+
+				EXPECT_EQ(rds_seq_accept(&next, seq, flags), want);
+				EXPECT_EQ(next, want == RDS_SEQ_DUP ? value[n] : seq + 1);
+			}
+		}
+	}
+}
+
+TEST(accept__first_message_and_gaps)
+{
+	u64 next = 0;
+
+	EXPECT_EQ(rds_seq_accept(&next, 1, 0), RDS_SEQ_NEW);
+	EXPECT_EQ(next, 2);
+	EXPECT_EQ(rds_seq_accept(&next, 2, RDS_FLAG_RETRANSMITTED), RDS_SEQ_NEW);
+	EXPECT_EQ(rds_seq_accept(&next, 9, 0), RDS_SEQ_NEW);
+	EXPECT_EQ(rds_seq_accept(&next, 9, RDS_FLAG_RETRANSMITTED), RDS_SEQ_DUP);
+	EXPECT_EQ(rds_seq_accept(&next, 5, RDS_FLAG_RETRANSMITTED), RDS_SEQ_DUP);
+	EXPECT_EQ(next, 10);
+}
+
+/* Hand-made: the ack of 2 and 3 is lost with the link, 4 never arrived. */
+TEST(model__link_breaks_before_the_ack)
+{
+	struct seq_model m;
+	int i;
+
+	seq_init(&m);
+	for (i = 0; i < 4; i++) {
+		seq_queue(&m);
+		seq_transmit(&m);
+	}
+	for (i = 0; i < 3; i++)
+		seq_receive(&m);
+	seq_ack(&m);
+	seq_break(&m);
+	seq_finish(&m);
+	EXPECT_EQ(m.dups, 2);
+	EXPECT_EQ(m.last_id, 4);
+}
+
+TEST(model__sender_restarts)
+{
+	struct seq_model m;
+	int i;
+
+	seq_init(&m);
+	for (i = 0; i < 20; i++)
+		seq_queue(&m);
+	seq_finish(&m);
+	seq_restart(&m, false);
+	for (i = 0; i < 20; i++)
+		seq_queue(&m);
+	seq_finish(&m);
+	EXPECT_EQ(m.rewinds, 1);
+	EXPECT_EQ(m.dups, 0);
+	for (i = 1; i <= 40; i++)
+		EXPECT(m.delivered[i]);
+}
+
+/* What the generation number is for: the first message is lost and repeated. */
+TEST(model__restart_with_a_lost_first_message)
+{
+	struct seq_model m;
+	int generation;
+
+	for (generation = 0; generation < 2; generation++) {
+		seq_init(&m);
+		seq_queue(&m);
+		seq_queue(&m);
+		seq_finish(&m);
+		seq_restart(&m, generation);
+		seq_queue(&m);
+		seq_transmit(&m);
+		seq_break(&m);
+		seq_finish(&m);
+		EXPECT_EQ(m.delivered[3], generation);
+		EXPECT_EQ(m.dups, !generation);
+	}
+}
+
+static void random_runs(u64 seed, bool restarts)
+{
+	static struct seq_model m;
+	struct choices c = { .state = seed };
+	u64 dups = 0;
+	int run, i;
+
+	for (run = 0; run < 400; run++) {
+		seq_init(&m);
+		for (i = 0; i < 2000; i++)
+			seq_step(&m, &c, restarts);
+		seq_finish(&m);
+		dups += m.dups;
+		EXPECT(m.ids > 100);
+	}
+	EXPECT(dups > 1000);	/* or the runs tested nothing */
+}
+
+TEST(model__random_breaks_and_cancels)
+{
+	random_runs(7, false);
+}
+
+TEST(model__random_breaks_cancels_and_restarts)
+{
+	random_runs(8, true);
+}

@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Builds the modules out of tree: the sources are mirrored to build/<kernel>/
+# (times kept, so rebuilds are incremental) and compiled there.
+#
+# usage: build.sh [debian|uml-kasan] [make arguments...]
+# environment: KDIR (kernel build folder), RDS_CACHE, MODROOT (where the
+# module tree for guests goes; default build/<kernel>/root)
+
+set -u -o pipefail
+export LC_ALL=C
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+RDS_CACHE=${RDS_CACHE:-$HOME/.cache/rds}
+kernel=${1:-debian}
+[ $# -gt 0 ] && shift
+out=$top/build/$kernel
+args=(CONFIG_RDS=m CONFIG_RDS_TCP=m CONFIG_IPV6=y)
+
+die() { printf 'build: %s\n' "$*" >&2; exit 1; }
+
+case $kernel in
+debian)
+	KDIR=${KDIR:-$RDS_CACHE/hdr/usr/src/current}
+	;;
+uml-kasan)
+	KDIR=${KDIR:-$RDS_CACHE/src/uml-kasan}
+	args+=(ARCH=um)
+	[ -x "$KDIR/linux" ] || die "there is no user-mode kernel yet: make uml (compiles one, 10 to 30 minutes)"
+	;;
+*)
+	die "unknown kernel '$kernel' (debian or uml-kasan)"
+	;;
+esac
+[ -f "$KDIR/Makefile" ] || die "no kernel build folder at $KDIR"
+[ -f "$top/net/rds/Makefile" ] || die "net/rds/Makefile is missing"
+version=$(make -s -C "$KDIR" "${args[@]}" kernelversion 2>/dev/null | tail -n 1)
+case $version in
+6.12|6.12.*) ;;
+'')	die "$KDIR does not look like a kernel build folder" ;;
+*)	die "unsupported kernel $version in $KDIR: this module is for 6.12" ;;
+esac
+
+mkdir -p "$out" || die "cannot create $out"
+exec 9>"$out/.lock"
+flock -w 600 9 || die "another build holds $out/.lock"
+rsync -rlpt --delete \
+	--exclude='*.o' --exclude='*.ko' --exclude='.*' --exclude='*.mod' \
+	--exclude='*.mod.c' --exclude='modules.order' --exclude='Module.symvers' \
+	--exclude='*.a' --exclude='*.gcno' --exclude='/root/' --exclude='/log' \
+	--include='/Kbuild' --include='/net/***' --include='/include/***' --exclude='*' \
+	"$top/" "$out/" || die "cannot mirror the sources to $out"
+
+start=$SECONDS
+make -C "$KDIR" M="$out" RDS_TOP="$out" "${args[@]}" "-j$(nproc)" "$@" modules \
+	2>&1 | grep -v -E '^make(\[[0-9]+\])?: (Entering|Leaving)' | sed "s|$out/||g"
+[ "${PIPESTATUS[0]}" = 0 ] || die "the modules do not compile (kernel: $kernel)"
+
+for m in net/rds/rds.ko net/rds/tcp/rds_tcp.ko; do
+	[ -f "$out/$m" ] || die "$m was not built"
+done
+# The tree that guests see at /lib/modules: the kernel's own without its rds,
+# and ours.
+root=$out/root
+base=$RDS_CACHE/img/$([ "$kernel" = debian ] && echo 6.12 || echo uml-kasan)
+if [ -f "$base/version" ]; then
+	v=$(cat "$base/version")
+	tree=$root/lib/modules/$v
+	if [ ! -f "$tree/.complete" ] || [ "$base/version" -nt "$tree/.complete" ]; then
+		rm -rf "$root"
+		mkdir -p "$root/lib/modules"
+		cp -al "$base/lib/modules/$v" "$tree" 2>/dev/null ||
+			{ rm -rf "$tree"; cp -a "$base/lib/modules/$v" "$tree"; } ||
+			die "cannot make the module tree in $root"
+		rm -rf "$tree/kernel/net/rds" "$tree"/modules.*.bin "$tree/modules.dep"
+		touch "$tree/.complete"
+	fi
+	mkdir -p "$tree/updates"
+	if ! cmp -s "$out/net/rds/rds.ko" "$tree/updates/rds.ko" ||
+	   ! cmp -s "$out/net/rds/tcp/rds_tcp.ko" "$tree/updates/rds_tcp.ko" ||
+	   [ ! -f "$tree/modules.dep.bin" ]; then
+		cp "$out/net/rds/rds.ko" "$out/net/rds/tcp/rds_tcp.ko" "$tree/updates/" ||
+			die "cannot copy the modules to $tree"
+		# depmod rewrites in place what may be a hard link into the cache
+		rm -f "$tree"/modules.{alias,alias.bin,builtin.bin,builtin.alias.bin,dep,dep.bin,devname,softdep,symbols,symbols.bin}
+		depmod -b "$root" "$v" || die "depmod failed for $root"
+	fi
+fi
+printf '  modules  build/%s/net/rds/{rds.ko,tcp/rds_tcp.ko} for %s, %s s\n' "$kernel" "$version" $((SECONDS - start))

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reads TAP as it comes and counts."""
+
+import re
+
+RESULT = re.compile(r"^(ok|not ok)\b\s*(\d+)?\s*-?\s*(.*)$")
+PLAN = re.compile(r"^1\.\.(\d+)(?:\s*#\s*SKIP\s*(.*))?", re.I)
+
+
+class Tap:
+    def __init__(self, echo):
+        self.echo = echo
+        self.passed = self.failed = self.skipped = self.broken = 0
+        self.plan = None
+        self.failures = []
+        self.rest = b""
+
+    def feed(self, data):
+        self.rest += data
+        *lines, self.rest = self.rest.split(b"\n")
+        for raw in lines:
+            self.line(raw.decode(errors="replace").rstrip("\r"))
+
+    def end(self):
+        if self.rest:
+            self.line(self.rest.decode(errors="replace"))
+            self.rest = b""
+
+    def line(self, line):
+        self.echo(line)
+        plan = PLAN.match(line)
+        if plan:
+            self.plan = int(plan.group(1))
+            if self.plan == 0:
+                self.skipped += 1
+            return
+        result = RESULT.match(line)
+        if not result:
+            return
+        name = result.group(3)
+        if re.search(r"#\s*SKIP\b", name, re.I):
+            self.skipped += 1
+        elif result.group(1) == "ok" or re.search(r"#\s*XFAIL\b", name, re.I):
+            self.passed += 1
+        else:
+            self.failed += 1
+            self.failures.append(name or result.group(2) or "?")
+
+    def seen(self):
+        return self.passed + self.failed + self.skipped

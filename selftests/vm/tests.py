@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Finds tests, knows what each needs, runs one."""
+
+import fnmatch
+import os
+import shlex
+import signal
+import subprocess
+import threading
+import time
+
+import guest as guests
+from agentlink import LinkDown
+from cluster import BIN
+from guest import CACHE, TOP, GuestError
+from tap import Tap
+
+SELFTESTS = os.path.join(TOP, "selftests")
+SUFFIXES = (".c", ".sh", ".py")
+
+COUNTS = """for c in /sys/kernel/slab/rds_* /sys/kernel/slab/net_namespace; do
+	[ -d "$c" ] || continue; echo 1 >$c/shrink; read n rest <$c/objects; echo "${c##*/} $n"; done"""
+
+
+class Test:
+    def __init__(self, name, path, needs):
+        self.name, self.path, self.needs = name, path, needs
+        self.nodes = int(needs.get("nodes", 1))
+        self.timeout = int(needs.get("timeout", 60))
+        self.modules = [m for m in needs.get("modules", "rds_tcp" if self.nodes else "").split(",")
+                        if m and m != "none"]
+        self.expect = needs.get("expect")
+        self.own_netns = needs.get("netns", "own") == "own"
+        self.kinds = tuple(needs.get(n, "ours") for n in "abcd"[:self.nodes])
+        for key in needs:
+            if key not in ("nodes", "timeout", "modules", "expect", "netns", "host", "fresh", "cpus",
+                           "memory", "mtu", "a", "b", "c", "d", "ref", "uml"):
+                raise GuestError(f"{path}: 'vm:' line has an unknown key '{key}'")
+        if not 0 <= self.nodes <= 4:
+            raise GuestError(f"{path}: nodes={self.nodes}, but 0 to 4 are possible")
+
+    def needs_boot(self):
+        """Tests with equal keys share a boot."""
+        extra = self.name if self.needs.get("fresh") == "1" else ""
+        return (self.nodes, self.kinds, self.needs.get("cpus"), self.needs.get("memory"),
+                self.needs.get("mtu"), extra)
+
+    def command(self):
+        if self.path.endswith(".c"):
+            return [os.path.join(BIN, self.name)]
+        return ["bash" if self.path.endswith(".sh") else "python3", self.path]
+
+
+def metadata(path):
+    """The keys of the 'vm:' comment among the first lines, or None."""
+    try:
+        with open(path, errors="replace") as f:
+            head = [next(f, "") for _ in range(30)]
+    except OSError:
+        return None
+    for line in head:
+        text = line.strip().removesuffix("*/").strip().lstrip("/*#").strip()
+        if not text.startswith("vm: "):
+            continue
+        try:
+            words = shlex.split(text[4:])
+            return dict(w.split("=", 1) for w in words)
+        except ValueError:
+            raise GuestError(f"{path}: cannot read the line '{text}'")
+    return None
+
+
+def find(patterns):
+    tests = []
+    for folder, dirs, files in os.walk(SELFTESTS):
+        dirs[:] = sorted(d for d in dirs if d not in ("vm", "build") and not d.startswith("."))
+        for file in sorted(files):
+            if not file.endswith(SUFFIXES):
+                continue
+            path = os.path.join(folder, file)
+            name = os.path.relpath(path, SELFTESTS).rsplit(".", 1)[0]
+            if patterns and not any(fnmatch.fnmatch(name, p) for p in patterns):
+                continue
+            needs = metadata(path)
+            if needs is not None:
+                tests.append(Test(name, path, needs))
+    return tests
+
+
+class Outcome:
+    """Counts of one test, and why it failed."""
+
+    def __init__(self, test, tap, code, reasons, seconds):
+        self.test, self.seconds = test, seconds
+        self.passed, self.failed, self.skipped = tap.passed, tap.failed, tap.skipped
+        self.reasons = reasons
+        self.failures = tap.failures
+        if code == 4 and not tap.seen():        # a skipped kselftest file
+            self.skipped += 1
+        elif code != 0 and not tap.failed and code is not None:
+            self.reasons.append(f"exit status {code}")
+        elif tap.plan is None and not tap.seen() and code == 0 and not reasons:
+            self.passed += 1                    # no TAP: the file is the case
+        if tap.plan is not None and tap.plan != tap.seen() and code is not None:
+            self.reasons.append(f"{tap.plan} cases were announced, {tap.seen()} reported")
+        # each reason is a failure of its own, but one is enough for a file
+        if self.reasons:
+            self.failed += 1
+
+    def ok(self):
+        return not self.failed
+
+
+def run_on_host(test, env, say, cancelled=None):
+    """A test that runs here (nodes=0, or driving guests)."""
+    tap = Tap(say)
+    start = time.monotonic()
+    reasons = []
+    proc = subprocess.Popen(test.command(), cwd=SELFTESTS, env=env, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    late = threading.Event()
+
+    def expire():
+        late.set()
+        if cancelled:
+            cancelled()
+        kill_session(proc)
+    timer = threading.Timer(test.timeout, expire)
+    timer.start()
+    try:
+        while True:
+            data = os.read(proc.stdout.fileno(), 65536)
+            if not data:
+                break
+            tap.feed(data)
+        code = proc.wait()
+    finally:
+        timer.cancel()
+        kill_session(proc)
+    tap.end()
+    if late.is_set():
+        reasons.append(f"no end after {test.timeout} s")
+        code = None
+    return Outcome(test, tap, code, reasons, time.monotonic() - start)
+
+
+def kill_session(proc):
+    try:
+        os.killpg(proc.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def host_env(cluster=None):
+    env = dict(os.environ, BIN=BIN, RDS_CACHE=CACHE, RDS_TOP=TOP, RDS_SELFTESTS=SELFTESTS)
+    env["PATH"] = BIN + ":" + env.get("PATH", "")
+    if cluster:
+        env["RDS_VM_SOCKET"] = cluster.serve()
+        env["RDS_NODES"] = " ".join(cluster.guests)
+        for g in cluster.guests.values():
+            env[f"RDS_KIND_{g.name}"] = g.kind.name
+        env.update(cluster.env)
+    return env
+
+
+class GuestRun:
+    """One test inside the only guest of a cluster."""
+
+    def __init__(self, test, cluster, say):
+        self.test, self.cluster, self.say = test, cluster, say
+        self.guest = cluster.guests["a"]
+        self.reasons = []
+
+    def counts(self):
+        out = self.guest.run(COUNTS, 30)[1]
+        return dict((w[0], int(w[1])) for w in (l.split() for l in out.splitlines()) if len(w) == 2)
+
+    def command(self):
+        inner = shlex.join(self.test.command())
+        if self.test.own_netns:
+            inner = f"exec unshare -n sh -c 'ip link set lo up; exec {inner}'"
+        return self.cluster.shell(inner + " 2>&1")
+
+    def run(self):
+        g, tap, code = self.guest, Tap(self.say), None
+        begin = g.mark(f"begin {self.test.name}")
+        start = time.monotonic()
+        try:
+            for m in self.test.modules:
+                c, out, err = g.run(f"modprobe {m}", 60)
+                if c != 0:
+                    raise GuestError(f"modprobe {m}: {(out + err).strip()}")
+            before = self.counts()
+            cmd = g.agent.start(self.command(), on_out=tap.feed)
+            code = cmd.wait(self.test.timeout)
+            tap.end()
+            if code is None:
+                self.hang(cmd)
+            self.after(before)
+        except LinkDown:
+            tap.end()
+            self.reasons.append("the guest died")
+            time.sleep(1)
+        except GuestError as e:
+            self.reasons.append(str(e))
+        seconds = time.monotonic() - start
+        g.mark(f"end {self.test.name}")
+        self.reasons += log_reasons(g, begin, self.test.expect, self.say)
+        return Outcome(self.test, tap, code, self.reasons, seconds)
+
+    def hang(self, cmd):
+        self.reasons.append(f"no end after {self.test.timeout} s")
+        report_hang(self.guest, self.say)
+        cmd.kill(9)
+        if cmd.wait(10) is None:
+            self.reasons.append("its processes cannot be killed")
+
+    def after(self, before):
+        """Everything the test made must be gone again."""
+        g = self.guest
+        # "kill -1" reaches all but process 1 and the shell itself
+        g.run("kill -9 -1; ip -all netns delete 2>/dev/null", 30)
+        # The in-tree module keeps namespaces alive; only ours must do better.
+        reference = self.test.kinds[0] != "ours"
+        end = time.monotonic() + (2 if reference else 20)
+        while True:
+            now = self.counts()
+            more = {k: (before.get(k, 0), n) for k, n in now.items() if n > before.get(k, 0)}
+            if not more:
+                break
+            if time.monotonic() > end:
+                left = "left behind: " + ", ".join(f"{k} {b} -> {n}" for k, (b, n) in more.items())
+                if reference:
+                    self.say(f"# note: {left}")
+                else:
+                    self.reasons.append(left)
+                break
+            time.sleep(0.3)
+        if g.kind.uml:
+            out = g.run("grep debug_locks: /proc/lockdep_stats", 20)[1]
+            if "1" not in out:
+                self.reasons.append("lockdep turned itself off (debug_locks: 0)")
+
+
+def report_hang(g, say):
+    say(f"# guest {g.name}: blocked tasks (sysrq w)")
+    for line in g.blocked_tasks():
+        say("#   " + line)
+    say(f"# guest {g.name}: kernel stacks of its processes")
+    for line in g.stacks():
+        say("#   " + line)
+
+
+def log_reasons(g, begin, expect, say):
+    lines = g.console.since(begin)
+    bad = guests.bad_lines(lines, expect)
+    if not bad:
+        return []
+    say(f"# kernel log of guest {g.name}:")
+    first = max(0, lines.index(bad[0]) - 3)
+    for line in lines[first:first + 60]:
+        say("#   " + line)
+    return [f"kernel log of guest {g.name}: {bad[0].strip()}"]
+
+
+def run_cluster_test(test, cluster, say):
+    """A script on the host that drives several guests."""
+    begins = {g: g.mark(f"begin {test.name}") for g in cluster.guests.values()}
+    boots = {g: g.boots for g in cluster.guests.values()}
+    outcome = run_on_host(test, host_env(cluster), say,
+                          cancelled=lambda: [report_hang(g, say) for g in cluster.guests.values() if g.alive()])
+    reasons = []
+    for g in cluster.guests.values():
+        if g.alive():
+            g.mark(f"end {test.name}")
+        reasons += log_reasons(g, begins[g] if g.boots == boots[g] else 0, test.expect, say)
+    if reasons:
+        outcome.reasons += reasons
+        outcome.failed += 1
+    return outcome

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Sections of rds-info: from records of the kernel to rows of cells. */
+#include <stdio.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <linux/rds.h>
+
+#include "common.h"
+#include "info.h"
+
+static void cell_text(struct row *row, int i, const char *text)
+{
+	snprintf(row->cell[i], sizeof(row->cell[i]), "%s", text);
+}
+
+static void cell_number(struct row *row, int i, __u64 value)
+{
+	snprintf(row->cell[i], sizeof(row->cell[i]), "%llu", value);
+}
+
+static void cell_bool(struct row *row, int i, bool value)
+{
+	cell_text(row, i, value ? "true" : "false");
+}
+
+static void cell_bytes(struct row *row, int i, const void *text, size_t size)
+{
+	const int len = strnlen(text, size);
+
+	snprintf(row->cell[i], sizeof(row->cell[i]), "%.*s", len, (const char *)text);
+}
+
+static void cell_in6(struct row *row, int i, const struct in6_addr *in6)
+{
+	format_in6(in6, row->cell[i], sizeof(row->cell[i]));
+}
+
+static void cell_v4(struct row *row, int i, __be32 addr)
+{
+	inet_ntop(AF_INET, &addr, row->cell[i], sizeof(row->cell[i]));
+}
+
+static void read_counter(const void *record, struct row *row)
+{
+	const struct rds_info_counter *c = record;
+
+	cell_bytes(row, 0, c->name, sizeof(c->name));
+	cell_number(row, 1, c->value);
+}
+
+static void cells_socket(struct row *row, __be16 bport, __be16 cport,
+			 __u32 sndbuf, __u32 rcvbuf, __u64 inum)
+{
+	cell_number(row, 1, ntohs(bport));
+	cell_number(row, 3, ntohs(cport));
+	cell_number(row, 4, sndbuf);
+	cell_number(row, 5, rcvbuf);
+	cell_number(row, 6, inum);
+}
+
+static void read_socket(const void *record, struct row *row)
+{
+	const struct rds_info_socket *s = record;
+
+	cell_v4(row, 0, s->bound_addr);
+	cell_v4(row, 2, s->connected_addr);
+	cells_socket(row, s->bound_port, s->connected_port, s->sndbuf,
+		     s->rcvbuf, s->inum);
+}
+
+static void read_socket6(const void *record, struct row *row)
+{
+	const struct rds6_info_socket *s = record;
+	const struct in6_addr peer = s->connected_addr;
+
+	row->local = s->bound_addr;
+	cell_in6(row, 0, &row->local);
+	cell_in6(row, 2, &peer);
+	cells_socket(row, s->bound_port, s->connected_port, s->sndbuf,
+		     s->rcvbuf, s->inum);
+}
+
+static void cells_connection(struct row *row, __u64 tx, __u64 rx,
+			     __u8 flags, const void *transport)
+{
+	const bool sending = flags & RDS_INFO_CONNECTION_FLAG_SENDING;
+	const bool connecting = flags & RDS_INFO_CONNECTION_FLAG_CONNECTING;
+	const bool connected = flags & RDS_INFO_CONNECTION_FLAG_CONNECTED;
+
+	cell_number(row, 3, tx);
+	cell_number(row, 4, rx);
+	snprintf(row->cell[5], sizeof(row->cell[5]), "%c%c%c",
+		 sending ? 's' : '-', connecting ? 'c' : '-',
+		 connected ? 'C' : '-');
+	cell_bytes(row, 6, transport, TRANSNAMSIZ);
+	cell_bool(row, 7, sending);
+	cell_bool(row, 8, connecting);
+	cell_bool(row, 9, connected);
+}
+
+static void read_connection(const void *record, struct row *row)
+{
+	const struct rds_info_connection *c = record;
+
+	cell_v4(row, 0, c->laddr);
+	cell_v4(row, 1, c->faddr);
+	cell_number(row, 2, c->tos);
+	cells_connection(row, c->next_tx_seq, c->next_rx_seq, c->flags,
+			 c->transport);
+}
+
+static void read_connection6(const void *record, struct row *row)
+{
+	const struct rds6_info_connection *c = record;
+	const struct in6_addr peer = c->faddr;
+
+	/* This record has no tos. */
+	row->local = c->laddr;
+	cell_in6(row, 0, &row->local);
+	cell_in6(row, 1, &peer);
+	cells_connection(row, c->next_tx_seq, c->next_rx_seq, c->flags,
+			 c->transport);
+}
+
+static void cells_message(struct row *row, __be16 lport, __be16 fport,
+			  __u64 seq, __u32 len, __u8 tos)
+{
+	cell_number(row, 1, ntohs(lport));
+	cell_number(row, 3, ntohs(fport));
+	cell_number(row, 4, tos);
+	cell_number(row, 5, seq);
+	cell_number(row, 6, len);
+}
+
+static void read_message(const void *record, struct row *row)
+{
+	const struct rds_info_message *m = record;
+
+	cell_v4(row, 0, m->laddr);
+	cell_v4(row, 2, m->faddr);
+	cells_message(row, m->lport, m->fport, m->seq, m->len, m->tos);
+}
+
+static void read_message6(const void *record, struct row *row)
+{
+	const struct rds6_info_message *m = record;
+	const struct in6_addr peer = m->faddr;
+
+	row->local = m->laddr;
+	cell_in6(row, 0, &row->local);
+	cell_in6(row, 2, &peer);
+	cells_message(row, m->lport, m->fport, m->seq, m->len, m->tos);
+}
+
+static void cells_tcp(struct row *row, const struct rds6_info_tcp_socket *t)
+{
+	cell_number(row, 1, ntohs(t->local_port));
+	cell_number(row, 3, ntohs(t->peer_port));
+	cell_number(row, 4, t->hdr_rem);
+	cell_number(row, 5, t->data_rem);
+	cell_number(row, 6, t->last_sent_nxt);
+	cell_number(row, 7, t->last_expected_una);
+	cell_number(row, 8, t->last_seen_una);
+}
+
+static void read_tcp(const void *record, struct row *row)
+{
+	const struct rds_info_tcp_socket *t = record;
+	const struct rds6_info_tcp_socket common = {
+		.local_port		= t->local_port,
+		.peer_port		= t->peer_port,
+		.hdr_rem		= t->hdr_rem,
+		.data_rem		= t->data_rem,
+		.last_sent_nxt		= t->last_sent_nxt,
+		.last_expected_una	= t->last_expected_una,
+		.last_seen_una		= t->last_seen_una,
+	};
+
+	cell_v4(row, 0, t->local_addr);
+	cell_v4(row, 2, t->peer_addr);
+	cells_tcp(row, &common);
+}
+
+static void read_tcp6(const void *record, struct row *row)
+{
+	const struct rds6_info_tcp_socket *t = record;
+	const struct in6_addr peer = t->peer_addr;
+
+	row->local = t->local_addr;
+	cell_in6(row, 0, &row->local);
+	cell_in6(row, 2, &peer);
+	cells_tcp(row, t);
+}
+
+static void cells_ib(struct row *row, const struct rds6_info_rdma_connection *c)
+{
+	cell_number(row, 2, c->tos);
+	cell_number(row, 3, c->sl);
+	inet_ntop(AF_INET6, c->src_gid, row->cell[4], sizeof(row->cell[4]));
+	inet_ntop(AF_INET6, c->dst_gid, row->cell[5], sizeof(row->cell[5]));
+	cell_number(row, 6, c->max_send_wr);
+	cell_number(row, 7, c->max_recv_wr);
+	cell_number(row, 8, c->max_send_sge);
+	cell_number(row, 9, c->rdma_mr_max);
+	cell_number(row, 10, c->rdma_mr_size);
+	cell_number(row, 11, c->cache_allocs);
+}
+
+static void read_ib(const void *record, struct row *row)
+{
+	const struct rds_info_rdma_connection *c = record;
+	struct rds6_info_rdma_connection common = {
+		.max_send_wr	= c->max_send_wr,
+		.max_recv_wr	= c->max_recv_wr,
+		.max_send_sge	= c->max_send_sge,
+		.rdma_mr_max	= c->rdma_mr_max,
+		.rdma_mr_size	= c->rdma_mr_size,
+		.tos		= c->tos,
+		.sl		= c->sl,
+		.cache_allocs	= c->cache_allocs,
+	};
+
+	memcpy(common.src_gid, c->src_gid, sizeof(common.src_gid));
+	memcpy(common.dst_gid, c->dst_gid, sizeof(common.dst_gid));
+	cell_v4(row, 0, c->src_addr);
+	cell_v4(row, 1, c->dst_addr);
+	cells_ib(row, &common);
+}
+
+static void read_ib6(const void *record, struct row *row)
+{
+	const struct rds6_info_rdma_connection *c = record;
+
+	row->local = c->src_addr;
+	cell_in6(row, 0, &c->src_addr);
+	cell_in6(row, 1, &c->dst_addr);
+	cells_ib(row, c);
+}
+
+#define MESSAGE_SECTION(opt, what, json, name)				\
+{									\
+	.option = opt,							\
+	.source_v4 = RDS_INFO_##what##_MESSAGES,			\
+	.source_v6 = RDS6_INFO_##what##_MESSAGES,			\
+	.title = name, .key = json,					\
+	.size_v4 = sizeof(struct rds_info_message),			\
+	.size_v6 = sizeof(struct rds6_info_message),			\
+	.read_v4 = read_message, .read_v6 = read_message6,		\
+	.columns = {							\
+		{ "LocalAddr",	"local_addr",	WIDTH_ADDRESS },	\
+		{ "LPort",	"local_port",	5, COL_NUMBER },	\
+		{ "RemoteAddr",	"remote_addr",	WIDTH_ADDRESS },	\
+		{ "RPort",	"remote_port",	5, COL_NUMBER },	\
+		{ "Tos",	"tos",		4, COL_NUMBER },	\
+		{ "Seq",	"seq",		10, COL_NUMBER },	\
+		{ "Bytes",	"bytes",	10, COL_NUMBER },	\
+	},								\
+}
+
+const struct section sections[] = {
+	{
+		.option = 'I',
+		.source_v4 = RDS_INFO_IB_CONNECTIONS,
+		.source_v6 = RDS6_INFO_IB_CONNECTIONS,
+		.title = "RDS IB Connections", .key = "ib_connections",
+		.size_v4 = sizeof(struct rds_info_rdma_connection),
+		.size_v6 = sizeof(struct rds6_info_rdma_connection),
+		.read_v4 = read_ib, .read_v6 = read_ib6,
+		.columns = {
+			{ "LocalAddr",	"local_addr",	WIDTH_ADDRESS },
+			{ "RemoteAddr",	"remote_addr",	WIDTH_ADDRESS },
+			{ "Tos",	"tos",		4, COL_NUMBER },
+			{ "SL",		"sl",		4, COL_NUMBER },
+			{ "LocalDev",	"local_gid",	39 },
+			{ "RemoteDev",	"remote_gid",	39 },
+			{ "SendWR",	"max_send_wr",	8, COL_NUMBER, true },
+			{ "RecvWR",	"max_recv_wr",	8, COL_NUMBER, true },
+			{ "SendSGE",	"max_send_sge",	8, COL_NUMBER, true },
+			{ "MRMax",	"rdma_mr_max",	8, COL_NUMBER, true },
+			{ "MRSize",	"rdma_mr_size",	8, COL_NUMBER, true },
+			{ "Cached",	"cache_allocs",	8, COL_NUMBER, true },
+		},
+	},
+	{
+		.option = 'T',
+		.source_v4 = RDS_INFO_TCP_SOCKETS,
+		.source_v6 = RDS6_INFO_TCP_SOCKETS,
+		.title = "TCP Connections", .key = "tcp_sockets",
+		.size_v4 = sizeof(struct rds_info_tcp_socket),
+		.size_v6 = sizeof(struct rds6_info_tcp_socket),
+		.read_v4 = read_tcp, .read_v6 = read_tcp6,
+		.columns = {
+			{ "LocalAddr",	"local_addr",	WIDTH_ADDRESS },
+			{ "LPort",	"local_port",	5, COL_NUMBER },
+			{ "RemoteAddr",	"remote_addr",	WIDTH_ADDRESS },
+			{ "RPort",	"remote_port",	5, COL_NUMBER },
+			{ "HdrRemain",	"hdr_rem",	10, COL_NUMBER },
+			{ "DataRemain",	"data_rem",	10, COL_NUMBER },
+			{ "SentNxt",	"last_sent_nxt", 10, COL_NUMBER },
+			{ "ExpectUna",	"last_expected_una", 10, COL_NUMBER },
+			{ "SeenUna",	"last_seen_una", 10, COL_NUMBER },
+		},
+	},
+	{
+		.option = 'c',
+		.source_v4 = RDS_INFO_COUNTERS,
+		.title = "Counters", .key = "counters",
+		.size_v4 = sizeof(struct rds_info_counter),
+		.read_v4 = read_counter,
+		.columns = {
+			{ "CounterName", NULL,		32 },
+			{ "Value",	NULL,		16, COL_NUMBER },
+		},
+	},
+	{
+		.option = 'k',
+		.source_v4 = RDS_INFO_SOCKETS,
+		.source_v6 = RDS6_INFO_SOCKETS,
+		.title = "RDS Sockets", .key = "sockets",
+		.size_v4 = sizeof(struct rds_info_socket),
+		.size_v6 = sizeof(struct rds6_info_socket),
+		.read_v4 = read_socket, .read_v6 = read_socket6,
+		.columns = {
+			{ "BoundAddr",	"bound_addr",	WIDTH_ADDRESS },
+			{ "BPort",	"bound_port",	5, COL_NUMBER },
+			{ "ConnAddr",	"connected_addr", WIDTH_ADDRESS },
+			{ "CPort",	"connected_port", 5, COL_NUMBER },
+			{ "SndBuf",	"sndbuf",	10, COL_NUMBER },
+			{ "RcvBuf",	"rcvbuf",	10, COL_NUMBER },
+			{ "Inode",	"inode",	8, COL_NUMBER },
+		},
+	},
+	{
+		.option = 'n',
+		.source_v4 = RDS_INFO_CONNECTIONS,
+		.source_v6 = RDS6_INFO_CONNECTIONS,
+		.title = "RDS Connections", .key = "connections",
+		.size_v4 = sizeof(struct rds_info_connection),
+		.size_v6 = sizeof(struct rds6_info_connection),
+		.read_v4 = read_connection, .read_v6 = read_connection6,
+		.columns = {
+			{ "LocalAddr",	"local_addr",	WIDTH_ADDRESS },
+			{ "RemoteAddr",	"remote_addr",	WIDTH_ADDRESS },
+			{ "Tos",	"tos",		4, COL_NUMBER },
+			{ "NextTX",	"next_tx",	16, COL_NUMBER },
+			{ "NextRX",	"next_rx",	16, COL_NUMBER },
+			{ "Flgs",	NULL,		4 },
+			{ "Transport",	"transport",	16, COL_TEXT, true },
+			{ NULL,		"sending",	0, COL_BOOL },
+			{ NULL,		"connecting",	0, COL_BOOL },
+			{ NULL,		"connected",	0, COL_BOOL },
+		},
+	},
+	MESSAGE_SECTION('r', RECV, "receive_queue", "Receive Message Queue"),
+	MESSAGE_SECTION('s', SEND, "send_queue", "Send Message Queue"),
+	MESSAGE_SECTION('t', RETRANS, "retransmit_queue",
+			"Retransmit Message Queue"),
+	{ .option = 0 },
+};
