@@ -560,6 +560,16 @@ static void linger(void)
 		poll_round(true);
 }
 
+/* Not left to exit(2), which does not linger. */
+static void close_sockets(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < o.nsocks; i++)
+		if (o.so_linger >= 0 && close(socks[i].fd))
+			ts_die("close");
+}
+
 static bool run(void)
 {
 	bool ok = false, quiet;

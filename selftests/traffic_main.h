@@ -311,6 +311,7 @@ int main(int argc, char **argv)
 	if (o.mode == PINGPONG)
 		return !run_pingpong();
 	ok = run();
+	close_sockets();
 	if (o.mode & RECV)
 		add_up(&sum);
 	ok = verdict(ok, &sum);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <netinet/in.h>
 
-#define MAX_COLUMNS	12
+#define MAX_COLUMNS	15
 
 /* Addresses get their width from the families that are shown. */
 #define WIDTH_ADDRESS	(-1)
@@ -37,7 +37,7 @@ struct row {
 
 struct section {
 	char			option;
-	int			source_v4;
+	int			source_v4;	/* 0: the v6 source lists all */
 	int			source_v6;	/* 0: the v4 source is all there is */
 	const char		*title;
 	const char		*key;

@@ -123,6 +123,29 @@ static void read_connection6(const void *record, struct row *row)
 			 c->transport);
 }
 
+static void read_path(const void *record, struct row *row)
+{
+	const struct rds_info_path *p = record;
+	const struct in6_addr peer = p->faddr;
+
+	row->local = p->laddr;
+	cell_in6(row, 0, &row->local);
+	cell_in6(row, 1, &peer);
+	cell_number(row, 2, p->tos);
+	cell_number(row, 3, p->index);
+	cell_number(row, 4, p->npaths);
+	cell_bytes(row, 5, p->state, sizeof(p->state));
+	cell_number(row, 6, p->next_tx_seq);
+	cell_number(row, 7, p->next_rx_seq);
+	cell_number(row, 8, p->nr_queued);
+	cell_number(row, 9, p->nr_sent);
+	cell_number(row, 10, p->epoch);
+	cell_number(row, 11, p->backoff_ms);
+	cell_bytes(row, 12, p->transport, sizeof(p->transport));
+	cell_number(row, 13, p->scope);
+	cell_bool(row, 14, p->flags & RDS_INFO_CONNECTION_FLAG_SENDING);
+}
+
 static void cells_message(struct row *row, __be16 lport, __be16 fport,
 			  __u64 seq, __u32 len, __u8 tos)
 {
@@ -350,6 +373,30 @@ const struct section sections[] = {
 			{ NULL,		"sending",	0, COL_BOOL },
 			{ NULL,		"connecting",	0, COL_BOOL },
 			{ NULL,		"connected",	0, COL_BOOL },
+		},
+	},
+	{
+		.option = 'p',
+		.source_v6 = RDS_INFO_PATHS,
+		.title = "RDS Paths", .key = "paths",
+		.size_v6 = sizeof(struct rds_info_path),
+		.read_v6 = read_path,
+		.columns = {
+			{ "LocalAddr",	"local_addr",	WIDTH_ADDRESS },
+			{ "RemoteAddr",	"remote_addr",	WIDTH_ADDRESS },
+			{ "Tos",	"tos",		4, COL_NUMBER },
+			{ "Path",	"path",		4, COL_NUMBER },
+			{ "Of",		"npaths",	2, COL_NUMBER },
+			{ "State",	"state",	13 },
+			{ "NextTX",	"next_tx",	10, COL_NUMBER },
+			{ "NextRX",	"next_rx",	10, COL_NUMBER },
+			{ "Queued",	"queued",	6, COL_NUMBER },
+			{ "Unacked",	"unacked",	7, COL_NUMBER },
+			{ "Links",	"links",	5, COL_NUMBER },
+			{ "Backoff",	"backoff_ms",	7, COL_NUMBER, true },
+			{ "Transport",	"transport",	10, COL_TEXT, true },
+			{ "Scope",	"scope",	5, COL_NUMBER, true },
+			{ NULL,		"sending",	0, COL_BOOL },
 		},
 	},
 	MESSAGE_SECTION('r', RECV, "receive_queue", "Receive Message Queue"),

@@ -125,10 +125,15 @@ static void print_json_row(const struct section *sec, const struct row *row,
 	putchar('}');
 }
 
-/*
- * Print the records of a snapshot; @v6 leaves out those that the v4 source
- * has shown already. Returns the number of rows.
- */
+/* Is an object of the v6 source to be shown, or did the v4 source show it? */
+static bool wanted(const struct section *sec, const struct row *row)
+{
+	if (!IN6_IS_ADDR_V4MAPPED(&row->local))
+		return show.v6;
+	return show.v4 && !sec->source_v4;
+}
+
+/* Print the records of a snapshot. Returns the number of rows so far. */
 static int print_rows(const struct section *sec, const struct snapshot *snap,
 		      bool v6, int rows)
 {
@@ -149,7 +154,7 @@ static int print_rows(const struct section *sec, const struct snapshot *snap,
 		memset(&row, 0, sizeof(row));
 		memcpy(&record, snap->data + off, copy);
 		(v6 ? sec->read_v6 : sec->read_v4)(&record, &row);
-		if (v6 && IN6_IS_ADDR_V4MAPPED(&row.local))
+		if (v6 && !wanted(sec, &row))
 			continue;
 		if (show.json)
 			print_json_row(sec, &row, !rows);
@@ -186,9 +191,9 @@ static int print_section(int fd, const struct section *sec, bool asked)
 	int err4 = -ENOPROTOOPT, err6 = -ENOPROTOOPT, rows = 0, ret = 0;
 	int err;
 
-	if (show.v4 || !sec->source_v6)
+	if (sec->source_v4 && (show.v4 || !sec->source_v6))
 		err4 = fetch(fd, sec->source_v4, &v4);
-	if (show.v6 && sec->source_v6)
+	if (sec->source_v6 && (show.v6 || !sec->source_v4))
 		err6 = fetch(fd, sec->source_v6, &v6);
 
 	/* One of the two is enough: a kernel may have no IPv6. */
@@ -245,11 +250,12 @@ static int print_sections(int fd, const bool *asked)
 
 static void usage(FILE *out)
 {
-	fputs("Usage: rds-info [-cknrstIT] [-4 | -6 | -a] [-v] [--json]\n"
+	fputs("Usage: rds-info [-cknprstIT] [-4 | -6 | -a] [-v] [--json]\n"
 	      "Print what the kernel knows about RDS; without options, everything.\n\n"
 	      "  -c          counters\n"
 	      "  -k          sockets\n"
 	      "  -n          connections\n"
+	      "  -p          paths of the connections\n"
 	      "  -r          messages received, not yet read\n"
 	      "  -s          messages queued, not yet sent\n"
 	      "  -t          messages sent, not yet acknowledged\n"
@@ -287,7 +293,7 @@ static int parse_options(int argc, char **argv, bool *asked)
 	bool family = false;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "46acknrstITvh", long_options,
+	while ((opt = getopt_long(argc, argv, "46acknprstITvh", long_options,
 				  NULL)) != -1) {
 		if (opt == '4' || opt == '6' || opt == 'a') {
 			show.v4 = opt != '6';

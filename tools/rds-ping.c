@@ -358,10 +358,12 @@ static int ping_loop(void)
 	struct slot *slot;
 	int sent;
 
-	while (!finished()) {
+	for (;;) {
 		at = now();
 		if (expire(at))
 			return -1;
+		if (finished())
+			return 0;
 		slot = all_sent() ? NULL : free_slot();
 		if (slot && at >= next) {
 			sent = send_ping(slot);
@@ -377,7 +379,6 @@ static int ping_loop(void)
 		if (wait_until(all_sent() || !free_slot() ? INT64_MAX : next))
 			return -1;
 	}
-	return 0;
 }
 
 static int catch_signals(void)

@@ -269,9 +269,11 @@ void rds_conn_nudged(struct rds_conn *c);
  * rds_path_accept(): the transport parked a link in the path's private data (replacing an
  * older parked one, which it discards itself).  0: it will be adopted by start(); -errno:
  * the core called nothing, the transport must discard it.
+ * rds_path_link_up(): false if @epoch is not the current one, because a call of start() is on
+ * its way; the transport must not read from the link before that, or messages are lost.
  */
 int rds_path_accept(struct rds_path *p);
-void rds_path_link_up(struct rds_path *p, u32 epoch);
+bool rds_path_link_up(struct rds_path *p, u32 epoch);
 void rds_path_drop(struct rds_path *p, u32 epoch, int why);
 /* There is room again: run send() from the path's work. */
 void rds_path_kick(struct rds_path *p);

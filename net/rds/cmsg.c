@@ -10,6 +10,7 @@
 #include <linux/types.h>
 #include <linux/array_size.h>
 #include <linux/errno.h>
+#include <linux/nospec.h>
 #include <linux/string.h>
 #include <linux/socket.h>
 #include <linux/stddef.h>
@@ -122,9 +123,12 @@ static int cmsg_step_rds(struct cmsg_cursor *c)
 
 static const struct cmsg_rule *cmsg_rule(int type)
 {
-	if (type < 0 || (size_t)type >= ARRAY_SIZE(rules) || !rules[type].group)
+	unsigned int i = type;
+
+	if (i >= ARRAY_SIZE(rules))
 		return NULL;
-	return &rules[type];
+	i = array_index_nospec(i, ARRAY_SIZE(rules));
+	return rules[i].group ? &rules[i] : NULL;
 }
 
 /* RDS_MAX_IOV also bounds every product and sum of pages made from it later. */
@@ -228,6 +232,8 @@ int rds_iov_check(const struct rds_iovec *iov, size_t n, u64 *bytes)
 	u64 sum = 0;
 	size_t i;
 
+	if (n > RDS_MAX_IOV)	/* so the sum stays below 2^42 */
+		return -EINVAL;
 	for (i = 0; i < n; i++) {
 		u64 size = iov[i].bytes;
 
@@ -235,8 +241,6 @@ int rds_iov_check(const struct rds_iovec *iov, size_t n, u64 *bytes)
 			return -EINVAL;
 		/* the end must survive being rounded up to a page of any size */
 		if (iov[i].addr > U64_MAX - RDS_IOV_ROUND - size)
-			return -EINVAL;
-		if (size > U64_MAX - sum)
 			return -EINVAL;
 		sum += size;
 	}

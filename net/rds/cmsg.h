@@ -80,11 +80,11 @@ int rds_cmsg_scan(const void *control, size_t len, bool zerocopy, struct rds_req
 /**
  * rds_iov_check() - validate the local vectors of an RDMA operation
  * @iov: vectors, already copied from user space
- * @n: their number
+ * @n: their number, at most RDS_MAX_IOV
  * @bytes: sum of their lengths; not touched on error
  *
- * Return: 0, or -EINVAL for an empty, wrapping (also after rounding to pages) or too
- * long (over 4 GiB - 1) entry or a sum that overflows.
+ * Return: 0, or -EINVAL for too many, or an empty, wrapping (also after rounding to
+ * pages) or too long (over 4 GiB - 1) entry.
  */
 int rds_iov_check(const struct rds_iovec *iov, size_t n, u64 *bytes);
 

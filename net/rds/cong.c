@@ -17,7 +17,7 @@
 #include "trace.h"
 
 /* Scratch for one received map; used with c->lock held, hence bottom halves off. */
-static DEFINE_PER_CPU(u8 [RDS_CONG_MAP_BYTES], cong_scratch) __aligned(8);
+static u8 __percpu *cong_scratch;
 
 static const struct rhashtable_params map_params = {
 	.head_offset = offsetof(struct rds_cong_map, node),
@@ -439,6 +439,17 @@ __poll_t rds_cong_poll(struct rds_sock *rs)
 		return 0;
 	WRITE_ONCE(rs->cong_seen, gen);
 	return EPOLLIN | EPOLLRDNORM | EPOLLWRBAND;
+}
+
+int rds_cong_init(void)
+{
+	cong_scratch = __alloc_percpu(RDS_CONG_MAP_BYTES, sizeof(long));
+	return cong_scratch ? 0 : -ENOMEM;
+}
+
+void rds_cong_exit(void)
+{
+	free_percpu(cong_scratch);
 }
 
 int rds_cong_init_net(struct rds_net *rn)

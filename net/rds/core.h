@@ -248,8 +248,6 @@ static inline void rds_sock_put(struct rds_sock *rs)
 /* socket.c */
 int rds_sockaddr_parse(const void *name, int len, struct rds_addr *out);	/* send, cancel: EINVAL */
 int rds_sockaddr_fill(struct sockaddr_storage *ss, const struct rds_addr *a);	/* returns length */
-bool rds_tx_writable(const struct rds_sock *rs);
-void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs);	/* wakes; any context, no locks held */
 int rds_wait_timeo_err(long timeo);	/* 0 = keep waiting, -ETIMEDOUT, -EINTR or restart */
 
 /* sockopt.c */
@@ -273,6 +271,9 @@ struct rds_message *rds_message_zerocopy(struct rds_sock *rs, struct iov_iter *f
 struct rds_message *rds_message_control(gfp_t gfp);	/* ping, pong */
 /* Payload [off, off+n) of @m into @to. */
 int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *to, size_t n);
+bool rds_tx_writable(const struct rds_sock *rs);
+void rds_tx_write_space(struct sock *sk);
+void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs);	/* any context, no locks held */
 /* Messages taken off a path: release charge, wake senders, put.  No locks held. */
 void rds_message_settle(struct list_head *list);
 
@@ -534,6 +535,8 @@ void rds_cong_snapshot(struct rds_conn *c, u8 *out);
 bool rds_cong_update_due(const struct rds_conn *c);
 __poll_t rds_cong_poll(struct rds_sock *rs);
 void rds_cong_forget(struct rds_sock *rs);		/* leave cong_waiters */
+int rds_cong_init(void);
+void rds_cong_exit(void);
 int rds_cong_init_net(struct rds_net *rn);
 void rds_cong_exit_net(struct rds_net *rn);
 
@@ -559,6 +562,7 @@ void rds_notify_zcopy(struct rds_sock *rs, u32 cookie);		/* process context */
 int rds_info_getsockopt(struct socket *sock, int opt, char __user *val, int __user *len);
 
 /* sysctl.c */
+void rds_sysctl_defaults(struct rds_net *rn);
 int rds_sysctl_init_net(struct rds_net *rn);
 void rds_sysctl_exit_net(struct rds_net *rn);
 

@@ -6,21 +6,6 @@
 #ifndef _RDS_DROP_H
 #define _RDS_DROP_H
 
-#define RDS_DROP_REASONS(X)	\
-	X(OLD_SEQ)		\
-	X(NO_SOCK)		\
-	X(DEAD_SOCK)		\
-	X(PORTS_ZERO)		\
-	X(BAD_CONG)		\
-	X(PING_DISABLED)	\
-	X(PONG_LIMIT)		\
-	X(PONG_NOMEM)		\
-	X(PONG_CONGESTED)	\
-	X(STALE_EPOCH)		\
-	X(EXPIRED)		\
-	X(CANCELLED)		\
-	X(CLOSED)
-
 /**
  * enum rds_drop_reason - why a message did not reach its reader
  * @RDS_DROP_OLD_SEQ: repeated by the peer and already received
@@ -38,9 +23,19 @@
  * @RDS_DROP_CLOSED: the sending socket was closed
  */
 enum rds_drop_reason {
-#define RDS_DROP_ENUM(name)	RDS_DROP_##name,
-	RDS_DROP_REASONS(RDS_DROP_ENUM)
-#undef RDS_DROP_ENUM
+	RDS_DROP_OLD_SEQ,
+	RDS_DROP_NO_SOCK,
+	RDS_DROP_DEAD_SOCK,
+	RDS_DROP_PORTS_ZERO,
+	RDS_DROP_BAD_CONG,
+	RDS_DROP_PING_DISABLED,
+	RDS_DROP_PONG_LIMIT,
+	RDS_DROP_PONG_NOMEM,
+	RDS_DROP_PONG_CONGESTED,
+	RDS_DROP_STALE_EPOCH,
+	RDS_DROP_EXPIRED,
+	RDS_DROP_CANCELLED,
+	RDS_DROP_CLOSED,
 };
 
 #endif /* _RDS_DROP_H */

@@ -197,7 +197,7 @@ static void conn_messages(struct rds_conn *c, void *arg)
 	if (!conn_listed(w, c))
 		return;
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		p = smp_load_acquire(&c->paths[i]);
+		p = smp_load_acquire(&c->paths[i]);	/* published complete */
 		if (!p)
 			continue;
 		spin_lock_bh(&p->lock);
@@ -242,7 +242,7 @@ static void conn_paths(struct rds_conn *c, void *arg)
 	int i;
 
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		p = smp_load_acquire(&c->paths[i]);
+		p = smp_load_acquire(&c->paths[i]);	/* published complete */
 		if (p)
 			path_record(arg, p);
 	}

@@ -28,6 +28,8 @@ static LIST_HEAD(nets);
 /**
  * rds_net() - RDS's part of a namespace
  * @net: namespace
+ *
+ * Return: it; never NULL while sockets or connections of @net exist.
  */
 struct rds_net *rds_net(const struct net *net)
 {
@@ -60,31 +62,31 @@ static int __net_init init_net_part(struct net *net)
 	INIT_LIST_HEAD(&rn->cong_waiters);
 	init_waitqueue_head(&rn->idle);
 
-	/* Only values, and the others start from them. */
-	err = rds_sysctl_init_net(rn);
-	if (err)
-		return err;
+	rds_sysctl_defaults(rn);
 	err = rds_port_init_net(rn);
 	if (err)
-		goto err_sysctl;
+		return err;
 	err = rds_cong_init_net(rn);
 	if (err)
 		goto err_port;
 	err = rds_conn_init_net(rn);
 	if (err)
 		goto err_cong;
+	err = rds_sysctl_init_net(rn);
+	if (err)
+		goto err_conn;
 
 	mutex_lock(&nets_lock);
 	list_add_tail(&rn->node, &nets);
 	mutex_unlock(&nets_lock);
 	return 0;
 
+err_conn:
+	rds_conn_exit_net(rn);
 err_cong:
 	rds_cong_exit_net(rn);
 err_port:
 	rds_port_exit_net(rn);
-err_sysctl:
-	rds_sysctl_exit_net(rn);
 	return err;
 }
 
@@ -133,9 +135,12 @@ static int __init rds_init(void)
 	rds_wq = alloc_workqueue("krdsd", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rds_wq)
 		return -ENOMEM;
-	err = register_pernet_subsys(&net_ops);
+	err = rds_cong_init();
 	if (err)
 		goto err_wq;
+	err = register_pernet_subsys(&net_ops);
+	if (err)
+		goto err_cong;
 	err = rds_transport_register(&rds_loop_transport);
 	if (err)
 		goto err_net;
@@ -148,6 +153,8 @@ err_loop:
 	rds_transport_unregister(&rds_loop_transport);
 err_net:
 	unregister_pernet_subsys(&net_ops);
+err_cong:
+	rds_cong_exit();
 err_wq:
 	destroy_workqueue(rds_wq);
 	return err;
@@ -161,6 +168,7 @@ static void __exit rds_exit(void)
 	rds_pin_flush();
 	rds_transport_unregister(&rds_loop_transport);
 	unregister_pernet_subsys(&net_ops);
+	rds_cong_exit();
 	destroy_workqueue(rds_wq);
 	/* Objects freed with call_rcu() have their functions here. */
 	rcu_barrier();

@@ -229,6 +229,65 @@ int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *t
 	return 0;
 }
 
+/* ---- the sender's charge ------------------------------------------------- */
+
+/**
+ * rds_tx_writable() - may a message be queued, is POLLOUT due?
+ * @rs: socket
+ *
+ * Return: true if the queued bytes are below the send buffer.
+ */
+bool rds_tx_writable(const struct rds_sock *rs)
+{
+	return atomic_read(&rs->tx_bytes) < rds_sndbuf(rs);
+}
+
+static void tx_wake(struct sock *sk)
+{
+	struct socket_wq *wq;
+
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_all(&wq->wait);
+	rcu_read_unlock();
+}
+
+/**
+ * rds_tx_write_space() - the generic layer changed SO_SNDBUF
+ * @sk: socket
+ */
+void rds_tx_write_space(struct sock *sk)
+{
+	if (rds_tx_writable(rds_sk(sk)))
+		tx_wake(sk);
+}
+
+/**
+ * rds_tx_release() - messages left the send queue
+ * @rs: socket
+ * @bytes: their payload
+ * @msgs: their number
+ *
+ * Wakes sleepers once, when the send buffer stops being full; and a lingering close when
+ * nothing is left.  Any context, no locks held.
+ */
+void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs)
+{
+	int left = atomic_sub_return(bytes, &rs->tx_bytes);
+	int limit = rds_sndbuf(rs);
+	bool last;
+
+	if (bytes && !left)
+		rds_stat_inc(send_queue_empty);
+	/* Full barrier: a closer that sees messages left is seen as closing here. */
+	last = !atomic_sub_return(msgs, &rs->tx_msgs);
+
+	if ((left < limit && left + (int)bytes >= limit) ||
+	    (last && READ_ONCE(rs->rx.closed)))
+		tx_wake(&rs->sk);
+}
+
 /**
  * rds_message_settle() - finish messages that left a path
  * @list: messages taken off a path's lists, with the path's references; emptied

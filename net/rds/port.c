@@ -73,7 +73,8 @@ static int claim(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr 
  * @a: address; port 0 asks for any free port
  * @port: the port it became
  *
- * Process context, socket lock held.  Return: 0, -EADDRINUSE or -ENOMEM.
+ * Context: process, socket lock held.
+ * Return: 0, -EADDRINUSE or -ENOMEM.
  */
 int rds_port_bind(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr *a, u16 *port)
 {
@@ -116,7 +117,8 @@ void rds_port_unbind(struct rds_net *rn, struct rds_sock *rs)
  * @port: port
  * @scope: interface of a link-local address, else 0
  *
- * Any context.  Return: counted socket or NULL.
+ * Context: any.
+ * Return: counted socket or NULL.
  */
 struct rds_sock *rds_port_find(struct rds_net *rn, const struct in6_addr *ip, u16 port, u32 scope)
 {

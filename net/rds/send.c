@@ -152,10 +152,8 @@ static int send_execute(const struct send_ctx *s)
 {
 	const struct rds_request *r = &s->req;
 	bool want_zc = s->msg->msg_flags & MSG_ZEROCOPY;
-	int err;
+	int err = 0;
 
-	if (r->dup_a || r->dup_b)
-		return -EINVAL;
 	if (want_zc && (!s->zerocopy || !s->len))
 		return -EINVAL;
 	if (r->have & RDS_REQ_ZCOOKIE && !want_zc)
@@ -164,16 +162,16 @@ static int send_execute(const struct send_ctx *s)
 		return -EINVAL;		/* no key can be registered */
 	if (r->have & RDS_REQ_MAP)
 		return -EOPNOTSUPP;
-	if (r->have & RDS_REQ_RDMA_ARGS) {
-		err = send_check_iovs(&r->rdma, true);
-		if (err)
-			return err;
-	}
-	if (r->have & RDS_REQ_ATOMIC) {
+	if (r->have & RDS_REQ_ATOMIC && r->atomic_first)
 		err = send_atomic_check(&r->atomic);
-		if (err)
-			return err;
-	}
+	if (!err && r->have & RDS_REQ_RDMA_ARGS)
+		err = send_check_iovs(&r->rdma, true);
+	if (!err && r->have & RDS_REQ_ATOMIC && !r->atomic_first)
+		err = send_atomic_check(&r->atomic);
+	if (err)
+		return err;
+	if (r->dup_a || r->dup_b)
+		return -EINVAL;
 	return r->have & (RDS_REQ_RDMA_ARGS | RDS_REQ_ATOMIC) ? -EOPNOTSUPP : 0;
 }
 

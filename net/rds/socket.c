@@ -150,60 +150,6 @@ int rds_sockaddr_fill(struct sockaddr_storage *ss, const struct rds_addr *a)
 	return sizeof(*sin6);
 }
 
-/* ---- send buffer ------------------------------------------------------- */
-
-/**
- * rds_tx_writable() - may a message be queued, is POLLOUT due?
- * @rs: socket
- */
-bool rds_tx_writable(const struct rds_sock *rs)
-{
-	return atomic_read(&rs->tx_bytes) < rds_sndbuf(rs);
-}
-
-static void wake(struct sock *sk)
-{
-	struct socket_wq *wq;
-
-	rcu_read_lock();
-	wq = rcu_dereference(sk->sk_wq);
-	if (skwq_has_sleeper(wq))
-		wake_up_interruptible_all(&wq->wait);
-	rcu_read_unlock();
-}
-
-/* Called by the generic layer when SO_SNDBUF changed. */
-static void rds_write_space(struct sock *sk)
-{
-	if (rds_tx_writable(rds_sk(sk)))
-		wake(sk);
-}
-
-/**
- * rds_tx_release() - messages left the send queue
- * @rs: socket
- * @bytes: their payload
- * @msgs: their number
- *
- * Wakes sleepers once, when the send buffer stops being full; and a lingering close when
- * nothing is left.  Any context, no locks held.
- */
-void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs)
-{
-	int left = atomic_sub_return(bytes, &rs->tx_bytes);
-	int limit = rds_sndbuf(rs);
-	bool last;
-
-	if (bytes && !left)
-		rds_stat_inc(send_queue_empty);
-	/* Full barrier: a closer that sees messages left is seen as closing here. */
-	last = !atomic_sub_return(msgs, &rs->tx_msgs);
-
-	if ((left < limit && left + (int)bytes >= limit) ||
-	    (last && READ_ONCE(rs->rx.closed)))
-		wake(&rs->sk);
-}
-
 /**
  * rds_wait_timeo_err() - has a wait come to its end?
  * @timeo: what is left of the timeout
@@ -269,6 +215,7 @@ static int bind_locked(struct rds_sock *rs, const struct rds_addr *a)
 		rs->scope = a->scope;
 		spin_unlock_bh(&rs->addr_lock);
 	}
+	/* Pairs with rds_is_bound(): who sees it sees address, map and transport. */
 	smp_store_release(&rs->is_bound, true);
 	return 0;
 
@@ -437,15 +384,23 @@ static int rds_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long
 
 /* ---- life -------------------------------------------------------------- */
 
-/* SO_LINGER: wait until the peers have everything, the time is over, or a signal. */
+/* An exiting task cannot be interrupted any more. */
+#define LINGER_EXIT_MAX		(10 * HZ)
+
+/*
+ * SO_LINGER: wait until the peers have everything, the time is over, or a signal.  Also
+ * when the program ends without close(), but not when it was killed.
+ */
 static void linger(struct rds_sock *rs)
 {
 	struct sock *sk = &rs->sk;
+	unsigned long time = sk->sk_lingertime;
 
-	if (!sock_flag(sk, SOCK_LINGER) || (current->flags & PF_EXITING))
+	if (!sock_flag(sk, SOCK_LINGER) || (current->flags & PF_SIGNALED))
 		return;
-	wait_event_interruptible_timeout(*sk_sleep(sk), !atomic_read(&rs->tx_msgs),
-					 sk->sk_lingertime);
+	if (current->flags & PF_EXITING)
+		time = min(time, LINGER_EXIT_MAX);
+	wait_event_interruptible_timeout(*sk_sleep(sk), !atomic_read(&rs->tx_msgs), time);
 }
 
 /*
@@ -570,7 +525,7 @@ static int rds_create(struct net *net, struct socket *sock, int protocol, int ke
 	/* SO_RCVBUF moves the congestion thresholds, so we want to see it. */
 	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
 	sock_set_flag(sk, SOCK_RCU_FREE);
-	sk->sk_write_space = rds_write_space;
+	sk->sk_write_space = rds_tx_write_space;
 	sk->sk_destruct = rds_destruct;
 	init_sock(rds_sk(sk), rn);
 	sock_prot_inuse_add(net, &rds_proto, 1);

@@ -11,6 +11,8 @@
 
 #include "core.h"
 
+DEFINE_STATIC_KEY_FALSE(rds_rx_trace_key);
+
 union opt_arg {
 	int val;
 	struct rds_get_mr_args mr;
@@ -300,7 +302,7 @@ int rds_getsockopt(struct socket *sock, int level, int opt, char __user *val, in
 		return -ENOPROTOOPT;
 	if (get_user(len, optlen))
 		return -EFAULT;
-	if (opt >= RDS_INFO_FIRST && opt <= RDS_INFO_PATHS)
+	if ((opt >= RDS_INFO_FIRST && opt <= RDS_INFO_LAST) || opt == RDS_INFO_PATHS)
 		return rds_info_getsockopt(sock, opt, val, optlen);
 
 	o = option(opt);

@@ -238,19 +238,24 @@ int rds_path_accept(struct rds_path *p)
  * @epoch: the epoch start() was called with
  *
  * Context: any.
+ * Return: false if @epoch is old: start() is about to be called again, and nothing that was
+ * received may be delivered before that.
  */
-void rds_path_link_up(struct rds_path *p, u32 epoch)
+bool rds_path_link_up(struct rds_path *p, u32 epoch)
 {
 	enum rds_action act = RDS_ACT_STALE;
+	bool current_epoch;
 
 	spin_lock_bh(&p->lock);
-	if (epoch == p->epoch)
+	current_epoch = epoch == p->epoch;
+	if (current_epoch)
 		act = path_apply(p, RDS_EV_LINK_UP);
 	else
 		rds_stat_inc(event_stale);
 	spin_unlock_bh(&p->lock);
 	if (act == RDS_ACT_UP)
 		rds_mprds_link_up(p);
+	return current_epoch;
 }
 
 /**

@@ -12,14 +12,28 @@
 
 static unsigned long one_jiffy = 1;
 
+/* A shorter time counts from now on, not after the old one. */
+static int idle_timeout_handler(const struct ctl_table *table, int write, void *buf,
+				size_t *len, loff_t *pos)
+{
+	struct rds_net *rn = container_of(table->data, struct rds_net,
+					  sysctl.idle_conn_timeout_ms);
+	int err = proc_dointvec_minmax(table, write, buf, len, pos);
+
+	if (write && !err)
+		mod_delayed_work(rds_wq, &rn->gc,
+				 msecs_to_jiffies(READ_ONCE(*(int *)table->data)) / 2);
+	return err;
+}
+
 /* The size of the field and the handler's idea of it cannot differ. */
 #define FIELD(type, field)							\
 	((void *)(offsetof(struct rds_net, sysctl.field) +			\
 		  BUILD_BUG_ON_ZERO(!__same_type(type, ((struct rds_net *)0)->sysctl.field))))
 
-#define ROW_INT(field, least)							\
+#define ROW_INT(field, least, handler)						\
 	{ .procname = #field, .data = FIELD(int, field), .maxlen = sizeof(int),	\
-	  .mode = 0644, .proc_handler = proc_dointvec_minmax, .extra1 = (least) }
+	  .mode = 0644, .proc_handler = (handler), .extra1 = (least) }
 
 #define ROW_MS(name, field)							\
 	{ .procname = #name, .data = FIELD(unsigned long, field),		\
@@ -34,26 +48,21 @@ enum { ROW_MIN_DELAY, ROW_MAX_DELAY };
 static const struct ctl_table rows[] = {
 	[ROW_MIN_DELAY] = ROW_MS(reconnect_min_delay_ms, reconnect_min_jiffies),
 	[ROW_MAX_DELAY] = ROW_MS(reconnect_max_delay_ms, reconnect_max_jiffies),
-	ROW_INT(max_unacked_packets, NULL),
-	ROW_INT(max_unacked_bytes, NULL),
-	ROW_INT(ping_enable, NULL),
+	ROW_INT(max_unacked_packets, NULL, proc_dointvec),
+	ROW_INT(max_unacked_bytes, NULL, proc_dointvec),
+	ROW_INT(ping_enable, NULL, proc_dointvec),
 	/* Connections of the namespace; unanswered ones are given up to make room. */
-	ROW_INT(max_conns, SYSCTL_ONE),
+	ROW_INT(max_conns, SYSCTL_ONE, proc_dointvec_minmax),
 	/* A connection nobody ever answered is forgotten after this time without a send. */
-	ROW_INT(idle_conn_timeout_ms, &least_timeout_ms),
+	ROW_INT(idle_conn_timeout_ms, &least_timeout_ms, idle_timeout_handler),
 };
 
 /**
- * rds_sysctl_init_net() - set the defaults and register the table
+ * rds_sysctl_defaults() - the first step: others start from these values
  * @rn: namespace
- *
- * Return: 0 or -ENOMEM.
  */
-int rds_sysctl_init_net(struct rds_net *rn)
+void rds_sysctl_defaults(struct rds_net *rn)
 {
-	struct ctl_table *table;
-	int i;
-
 	rn->sysctl.reconnect_min_jiffies = max(msecs_to_jiffies(1), 1UL);
 	rn->sysctl.reconnect_max_jiffies = HZ;
 	rn->sysctl.max_unacked_packets = 8;
@@ -61,6 +70,18 @@ int rds_sysctl_init_net(struct rds_net *rn)
 	rn->sysctl.ping_enable = 1;
 	rn->sysctl.max_conns = 16384;
 	rn->sysctl.idle_conn_timeout_ms = 60 * MSEC_PER_SEC;
+}
+
+/**
+ * rds_sysctl_init_net() - register the table
+ * @rn: namespace, complete
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rds_sysctl_init_net(struct rds_net *rn)
+{
+	struct ctl_table *table;
+	int i;
 
 	table = kmemdup(rows, sizeof(rows), GFP_KERNEL);
 	if (!table)

@@ -21,6 +21,10 @@
 #define RDS_TRACE_EVENTS(X)		\
 	X(WANT) X(TIMER) X(ACCEPT) X(LINK_UP) X(DROP) X(STOPPED_ADOPT)	\
 	X(STOPPED_RETRY) X(STOPPED_IDLE) X(DESTROY)
+#define RDS_TRACE_DROPS(X)		\
+	X(OLD_SEQ) X(NO_SOCK) X(DEAD_SOCK) X(PORTS_ZERO) X(BAD_CONG) X(PING_DISABLED)	\
+	X(PONG_LIMIT) X(PONG_NOMEM) X(PONG_CONGESTED) X(STALE_EPOCH)	\
+	X(EXPIRED) X(CANCELLED) X(CLOSED)
 #endif
 
 #define RDS_DEF_STATE(n)	TRACE_DEFINE_ENUM(RDS_##n);
@@ -28,7 +32,7 @@
 #define RDS_DEF_DROP(n)		TRACE_DEFINE_ENUM(RDS_DROP_##n);
 RDS_TRACE_STATES(RDS_DEF_STATE)
 RDS_TRACE_EVENTS(RDS_DEF_EVENT)
-RDS_DROP_REASONS(RDS_DEF_DROP)
+RDS_TRACE_DROPS(RDS_DEF_DROP)
 #undef RDS_DEF_STATE
 #undef RDS_DEF_EVENT
 #undef RDS_DEF_DROP
@@ -42,7 +46,7 @@ RDS_DROP_REASONS(RDS_DEF_DROP)
 #define rds_show_event(v)	\
 	__print_symbolic(v, RDS_TRACE_EVENTS(RDS_SYM_EVENT) { RDS_NR_EVENTS, "?" })
 #define rds_show_drop(v)	\
-	__print_symbolic(v, RDS_DROP_REASONS(RDS_SYM_DROP) { -1, "?" })
+	__print_symbolic(v, RDS_TRACE_DROPS(RDS_SYM_DROP) { -1, "?" })
 
 TRACE_EVENT(rds_state_change,
 	TP_PROTO(const struct rds_path *p, enum rds_state from, enum rds_state to,

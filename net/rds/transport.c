@@ -41,6 +41,9 @@ static bool usable_in(const struct rds_transport *t, const struct net *net)
  * @net: namespace
  * @addr: address
  * @scope: interface of a link-local address, else 0
+ *
+ * Context: process.
+ * Return: true if it does.
  */
 bool rds_transport_owns(const struct rds_transport *t, struct net *net,
 			const struct in6_addr *addr, u32 scope)
@@ -131,7 +134,10 @@ void rds_transport_put(struct rds_transport *t)
  * rds_transport_get() - transport by number
  * @type: RDS_TRANS_IB or RDS_TRANS_TCP
  *
- * Loads the module if need be; may sleep.  Return: counted transport or NULL.
+ * Loads the module if need be.
+ *
+ * Context: process, may sleep.
+ * Return: counted transport or NULL.
  */
 struct rds_transport *rds_transport_get(int type)
 {
@@ -152,7 +158,8 @@ struct rds_transport *rds_transport_get(int type)
  * @addr: address
  * @scope: interface of a link-local address, else 0
  *
- * Process context.  Return: counted transport, NULL if nobody owns the address.
+ * Context: process.
+ * Return: counted transport, NULL if nobody owns the address.
  */
 struct rds_transport *rds_transport_for_addr(struct net *net, const struct in6_addr *addr,
 					     u32 scope)
@@ -179,6 +186,9 @@ struct rds_transport *rds_transport_for_addr(struct net *net, const struct in6_a
  * @net: namespace
  * @addr: address
  * @scope: interface of a link-local address, else 0
+ *
+ * Context: process.
+ * Return: true if one does.
  */
 bool rds_addr_is_local(struct net *net, const struct in6_addr *addr, u32 scope)
 {
@@ -233,7 +243,7 @@ static void visit_paths(struct rds_conn *c, void *arg)
 	if (c->key.trans != w->t)
 		return;
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		p = smp_load_acquire(&c->paths[i]);
+		p = smp_load_acquire(&c->paths[i]);	/* published complete */
 		if (p && rds_state_has_link(READ_ONCE(p->state)))
 			w->fn(p, w->arg);
 	}

@@ -312,8 +312,10 @@ bool rds_ext_put_rdma_dest(u8 area[RDS_EXT_LEN], u32 rkey, u32 off)
  */
 void rds_stream_reset(struct rds_stream *s)
 {
-	memset(s, 0, sizeof(*s));
+	/* header and raw bytes are written before they are read again */
 	s->need = RDS_STREAM_HDR;
+	s->hdr_have = 0;
+	s->data_left = 0;
 }
 
 /**

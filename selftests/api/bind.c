@@ -364,9 +364,8 @@ TEST(bind__port_0_race)
 	int i, j;
 
 	SETUP_LOCAL();
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 4; i++)
 		ASSERT_EQ(0, pthread_create(&t[i], NULL, bind_many, fd[i]));
-	}
 	for (i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	for (i = 0; i < 4; i++)
@@ -462,15 +461,14 @@ TEST(bind__failure_leaks_no_module_reference)
 	SETUP_LOCAL();
 	before = tcp_refs();
 	if (before < 0)
-		SKIP(return, "rds_tcp is not a module");
+		SKIP(_exit(KSFT_SKIP), "rds_tcp is not a module");
 	a = rds_bound("10.9.0.1", 5000);
 	ASSERT_FD(a);
 	EXPECT_EQ(before + 1, tcp_refs());
 	for (i = 0; i < 20; i++) {
 		fd = rds_socket();
-		if (i & 1) {
+		if (i & 1)
 			ASSERT_EQ(0, set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, 2));
-		}
 		EXPECT_ERR(EADDRINUSE, rds_bind(fd, "10.9.0.1", 5000));
 		EXPECT_ERR(EINVAL, rds_bind(fd, "10.9.0.1", 1));
 		rds_bind(fd, "192.0.2.1", 0);
@@ -488,7 +486,7 @@ TEST(bind__holds_module_reference)
 	SETUP_LOCAL();
 	before = tcp_refs();
 	if (before < 0)
-		SKIP(return, "rds_tcp is not a module");
+		SKIP(_exit(KSFT_SKIP), "rds_tcp is not a module");
 	a = rds_socket();
 	ASSERT_EQ(0, set_int(a, SOL_RDS, SO_RDS_TRANSPORT, RDS_TRANS_TCP));
 	b = rds_bound("fd09::1", 0);

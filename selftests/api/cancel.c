@@ -47,9 +47,8 @@ TEST(cancel__errors)
 	EXPECT_ERR(ENOTCONN, setsockopt(fd, SOL_RDS, 1, NULL, 0));
 	EXPECT_ERR(ENOTCONN, setsockopt(fd, SOL_RDS, 1, BAD_PTR, 16));
 	ASSERT_EQ(0, rds_bind(fd, "127.0.0.1", 0));
-	for (l = 0; l < 16; l++) {
+	for (l = 0; l < 16; l++)
 		EXPECT_ERR(EINVAL, setsockopt(fd, SOL_RDS, 1, &ss, l));
-	}
 	EXPECT_ERR(EINVAL, setsockopt(fd, SOL_RDS, 1, NULL, 0));
 	EXPECT_ERR(EFAULT, setsockopt(fd, SOL_RDS, 1, BAD_PTR, 16));
 	EXPECT_ERR(EFAULT, setsockopt(fd, SOL_RDS, 1, BAD_PTR, 28));
@@ -155,9 +154,8 @@ TEST(cancel__unacknowledged)
 	ASSERT_EQ(0, ns_enter(rds_ns[1]));
 	ASSERT_EQ(0, nl_link_flags("eth0", 0));
 	ASSERT_EQ(0, ns_enter(rds_ns[0]));
-	for (i = 0; i < 10; i++) {
+	for (i = 0; i < 10; i++)
 		ASSERT_EQ(8, send_to(a, "10.1.0.2", 5002, "canceled", 8, MSG_DONTWAIT));
-	}
 	EXPECT_EQ(10, queued(a));
 	EXPECT_OK(cancel(a, "10.1.0.2", 5002));
 	EXPECT_EQ(0, queued(a));

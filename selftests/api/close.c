@@ -12,9 +12,8 @@ TEST_F(duo, close__unread_messages)
 {
 	int i;
 
-	for (i = 0; i < 10; i++) {
+	for (i = 0; i < 10; i++)
 		ASSERT_EQ(1000, send(self->a, buf, 1000, 0));
-	}
 	ASSERT_TRUE(wait_data(self->b));
 	ASSERT_TRUE(all_acked(self->a));
 	close(self->b);
@@ -29,7 +28,7 @@ TEST_F(duo, close__unread_messages)
 /* Later messages to a closed port are dropped; the sender does not notice. */
 TEST_F(duo, close__receiver_gone)
 {
-	int64_t before;
+	__s64 before;
 
 	ASSERT_EQ(1, send(self->a, "x", 1, 0));
 	ASSERT_EQ(1, recv_wait(self->b, buf, 8));
@@ -53,9 +52,8 @@ TEST(close__queued_messages)
 	a = rds_bound("10.1.0.1", 5001);
 	ASSERT_FD(a);
 	port = port_of(a);
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < 5; i++)
 		ASSERT_EQ(100, send_to(a, "10.1.0.77", 9, buf, 100, MSG_DONTWAIT));
-	}
 	EXPECT_EQ(5, msgs_of_port(obs, RDS6_INFO_SEND_MESSAGES, port) +
 		     msgs_of_port(obs, RDS6_INFO_RETRANS_MESSAGES, port));
 	close(a);
@@ -160,9 +158,8 @@ TEST_F(duo, close__sender_under_traffic)
 	EXPECT_LT(0, ok);
 	/* what arrives is whole and in order */
 	ASSERT_EQ(1, send(self->a, "x", 1, 0));
-	for (fd = -1; recv_wait(self->b, &i, sizeof(i)) == sizeof(i); fd = i) {
+	for (fd = -1; recv_wait(self->b, &i, sizeof(i)) == sizeof(i); fd = i)
 		EXPECT_LT(fd, i);
-	}
 }
 
 TEST_HARNESS_MAIN

@@ -3,7 +3,7 @@
 /* Control messages on send: groups, short lengths, unknown types, bad headers. */
 #include "rds_util.h"
 
-static char page[4096] __attribute__((aligned(4096)));
+static __u64 page[512];
 static struct rds_iovec lvec;
 
 /* A bound socket connected to itself. */
@@ -29,7 +29,7 @@ static void add(struct ctl *c, int type)
 	};
 	struct rds_atomic_args at = { .local_addr = (long)page };
 	struct rds_get_mr_args m = { .vec = { (long)page, 64 } };
-	uint64_t v = 1;
+	__u64 v = 1;
 
 	lvec.addr = (long)page;
 	lvec.bytes = 64;
@@ -134,7 +134,7 @@ TEST(cmsg__group_a_combined)
 /* A good message with one bad cmsg behind it is not sent. */
 TEST(cmsg__bad_after_ignored)
 {
-	uint64_t v = 0;
+	__u64 v = 0;
 	struct ctl c = {};
 	char b[4];
 	int fd;
@@ -180,7 +180,7 @@ TEST(cmsg__malformed_headers)
 		SIZE_MAX - 16, SIZE_MAX,
 	};
 	struct cmsghdr h = { .cmsg_level = SOL_RDS, .cmsg_type = 12 };
-	char buf[64] __attribute__((aligned(8))) = {};
+	__u64 buf[8] = {};
 	int fd, i, level;
 
 	SETUP_LOCAL();
@@ -200,7 +200,8 @@ TEST(cmsg__malformed_headers)
 /* A control buffer too short for one header holds no cmsg at all. */
 TEST(cmsg__buffer_without_header)
 {
-	char buf[64] __attribute__((aligned(8))), b[4];
+	__u64 buf[8];
+	char b[4];
 	int fd, l;
 
 	SETUP_LOCAL();
@@ -216,7 +217,7 @@ TEST(cmsg__buffer_without_header)
 /* ZCOPY_COOKIE: only with MSG_ZEROCOPY; and the other way round. */
 TEST(cmsg__zcopy_cookie_rules)
 {
-	uint32_t v = 7;
+	__u32 v = 7;
 	struct ctl c = {};
 	int fd, zc;
 

@@ -117,9 +117,8 @@ TEST(connect__repeat)
 			ASSERT_EQ(0, getpeername(fd, (void *)&ss, &len));
 			EXPECT_EQ(port[i], sa_port(&ss));
 		}
-		if (!bound) {
+		if (!bound)
 			ASSERT_EQ(0, rds_bind(fd, "10.9.0.1", 0));
-		}
 	}
 }
 

@@ -113,7 +113,7 @@ TEST(ioctl__queues_in_tree)
 	int fd, v;
 
 	if (!is_ref())
-		SKIP(return, "has SIOCINQ and SIOCOUTQ");
+		SKIP(_exit(KSFT_SKIP), "has SIOCINQ and SIOCOUTQ");
 	SETUP_LOCAL();
 	fd = rds_bound("127.0.0.1", 5000);
 	EXPECT_ERR(ENOTTY, ioctl(fd, SIOCINQ, &v));
@@ -201,7 +201,7 @@ TEST(ioctl__generic_interface)
 
 	SETUP_LOCAL();
 	fd = rds_socket();
-	strcpy(ifr.ifr_name, "lo");
+	memcpy(ifr.ifr_name, "lo", 3);
 	EXPECT_EQ(0, ioctl(fd, SIOCGIFINDEX, &ifr));
 	EXPECT_EQ(if_nametoindex("lo"), ifr.ifr_ifindex);
 	EXPECT_EQ(0, ioctl(fd, SIOCGIFFLAGS, &ifr));

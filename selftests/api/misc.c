@@ -30,9 +30,8 @@ TEST(listen_accept_shutdown__unsupported)
 		EXPECT_ERR(EOPNOTSUPP, listen(fd[i], 1));
 		EXPECT_ERR(EOPNOTSUPP, accept(fd[i], NULL, NULL));
 		EXPECT_ERR(EOPNOTSUPP, accept4(fd[i], NULL, NULL, SOCK_NONBLOCK));
-		for (how = 0; how < 3; how++) {
+		for (how = 0; how < 3; how++)
 			EXPECT_ERR(EOPNOTSUPP, shutdown(fd[i], how));
-		}
 	}
 	/* nothing was broken by that */
 	EXPECT_EQ(1, send(fd[1], "x", 1, 0));
@@ -176,7 +175,7 @@ TEST(fstat__is_a_socket)
 	socklen_t len;
 	void *buf;
 	int a, b, i, n = 0;
-	uint64_t inum;
+	__u64 inum;
 
 	ASSERT_EQ(0, pair_fds(&a, &b));
 	ASSERT_EQ(0, fstat(a, &st));

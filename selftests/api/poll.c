@@ -109,12 +109,12 @@ TEST(poll__out)
 	ASSERT_EQ(0, rds_connect(fd, "10.1.0.2", DUO_B));
 	ASSERT_EQ(0, fill_sndbuf(fd));
 	first_poll(fd);
-	EXPECT_EQ(0, poll_for(fd, ALL, 0));
-	EXPECT_EQ(0, poll_for(fd, ALL, 50));
+	EXPECT_EQ(0, poll_for(fd, OUT, 0));
+	EXPECT_EQ(0, poll_for(fd, OUT, 50));
 	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_SNDBUF, 7000));
-	EXPECT_EQ(OUT, poll_for(fd, ALL, 0));
+	EXPECT_EQ(OUT, poll_for(fd, OUT, 0));
 	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_SNDBUF, 6000));
-	EXPECT_EQ(0, poll_for(fd, ALL, 0));
+	EXPECT_EQ(0, poll_for(fd, OUT, 0));
 	pid = fork();
 	if (!pid)
 		_exit(poll_for(fd, OUT, WAIT_MS) != OUT);
@@ -123,7 +123,7 @@ TEST(poll__out)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* An acknowledgement makes room, too. */
+/* An acknowledgment makes room, too. */
 TEST_F(duo, poll__out_after_ack)
 {
 	ASSERT_EQ(0, set_int(self->a, SOL_SOCKET, SO_SNDBUF, 6000));
@@ -215,9 +215,8 @@ TEST_F(duo, epoll__edge)
 		ep_wait(ep, 20);
 		EXPECT_EQ(0, ep_wait(ep, 0));
 	}
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < 5; i++)
 		EXPECT_EQ(1, recv_wait(self->b, buf, 1));
-	}
 	EXPECT_EQ(-1, recv(self->b, buf, 1, MSG_DONTWAIT));
 }
 

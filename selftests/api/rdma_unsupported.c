@@ -59,8 +59,8 @@ FIXTURE_TEARDOWN(rdma)
 	close(self->fd);
 }
 
-static char page[8192] __attribute__((aligned(4096)));
-static uint64_t cookie;
+static __u64 page[1024];
+static __u64 cookie;
 
 static struct rds_get_mr_args mr_args(void)
 {
@@ -106,7 +106,7 @@ TEST_F(rdma, get_mr__unsupported)
 /* FREE_MR: no key can exist, nothing can be flushed. */
 TEST_F(rdma, free_mr__unsupported)
 {
-	static const uint64_t c[] = { 0, 1, 0xffffffff, 1ULL << 32, -1ULL };
+	static const __u64 c[] = { 0, 1, 0xffffffff, 1ULL << 32, -1ULL };
 	struct rds_free_mr_args a = {};
 	int i, f;
 
@@ -138,19 +138,18 @@ TEST_F(rdma, cmsg_map__unsupported)
 /* cmsg RDMA_DEST: no key is known, so always EINVAL. */
 TEST_F(rdma, cmsg_dest__unsupported)
 {
-	uint64_t v = 0;
+	__u64 v = 0;
 	int l;
 
-	for (l = 0; l <= 8; l++) {
+	for (l = 0; l <= 8; l++)
 		EXPECT_ERR(EINVAL, tx(self->fd, RDS_CMSG_RDMA_DEST, &v, l));
-	}
 	v = 0x100000001;
 	EXPECT_ERR(EINVAL, tx(self->fd, RDS_CMSG_RDMA_DEST, &v, 8));
 }
 
 static struct rds_iovec lvec;
 
-static struct rds_rdma_args rdma_args(uint64_t nr, uint64_t bytes)
+static struct rds_rdma_args rdma_args(__u64 nr, __u64 bytes)
 {
 	lvec.addr = (long)page;
 	lvec.bytes = bytes;
@@ -176,7 +175,7 @@ TEST_F(rdma, cmsg_args__unsupported)
 /* cmsg RDMA_ARGS: bad counts and lengths (C1..C4, E8). */
 TEST_F(rdma, cmsg_args__bad_arguments)
 {
-	static const uint64_t many[] = {
+	static const __u64 many[] = {
 		1025, 1000000, 1 << 28, (1 << 28) + 1, UINT32_MAX, 1ULL << 32,
 		1ULL << 60, UINT64_MAX,
 	};
@@ -189,9 +188,8 @@ TEST_F(rdma, cmsg_args__bad_arguments)
 		EXPECT_ERR(EMSGSIZE, tx(self->fd, RDS_CMSG_RDMA_ARGS, &a, 56));
 	}
 	a = rdma_args(1, 4096);
-	for (i = 0; i < 56; i++) {
+	for (i = 0; i < 56; i++)
 		EXPECT_ERR(EINVAL, tx(self->fd, RDS_CMSG_RDMA_ARGS, &a, i));
-	}
 	a.local_vec_addr = 8;
 	EXPECT_ERR(EFAULT, tx(self->fd, RDS_CMSG_RDMA_ARGS, &a, 56));
 	a = rdma_args(1, 0);
@@ -238,9 +236,8 @@ TEST_F(rdma, cmsg_atomic__unsupported)
 	for (type = RDS_CMSG_ATOMIC_FADD; type <= RDS_CMSG_MASKED_ATOMIC_CSWP; type++) {
 		a.local_addr = (long)page;
 		EXPECT_ERR(EOPNOTSUPP, tx(self->fd, type, &a, 72));
-		for (l = 0; l < 72; l += 8) {
+		for (l = 0; l < 72; l += 8)
 			EXPECT_ERR(EINVAL, tx(self->fd, type, &a, l));
-		}
 		EXPECT_ERR(EINVAL, tx(self->fd, type, &a, 71));
 		a.local_addr = (long)page + 4;
 		EXPECT_ERR(EFAULT, tx(self->fd, type, &a, 72));
@@ -281,9 +278,8 @@ TEST(rdma__unbound)
 	SETUP_LOCAL();
 	for (i = 0; i < 2; i++) {
 		fd = rds_socket();
-		if (i) {
+		if (i)
 			ASSERT_EQ(0, set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, 2));
-		}
 		EXPECT_ERR(ENOTCONN, setsockopt(fd, SOL_RDS, RDS_GET_MR, &a, 32));
 		EXPECT_ERR(ENOTCONN, setsockopt(fd, SOL_RDS, RDS_GET_MR_FOR_DEST,
 						&d, 160));

@@ -129,7 +129,7 @@ static inline int nl_veth(int nsfd)
 	struct nl_req r;
 	struct rtattr *info, *data, *peer;
 	struct ifinfomsg ifi = {};
-	uint32_t ns = nsfd;
+	__u32 ns = nsfd;
 
 	nl_init(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(ifi));
 	nl_attr(&r, IFLA_IFNAME, "eth0", 5);
@@ -148,6 +148,16 @@ static inline int nl_veth(int nsfd)
 static inline int ns_enter(int fd)
 {
 	return setns(fd, CLONE_NEWNET) ? -errno : 0;
+}
+
+/* Moves the caller to the machine's first namespace, where the sysctls are. */
+static inline int ns_initial(void)
+{
+	int fd = open("/proc/1/ns/net", O_RDONLY | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : ns_enter(fd);
+
+	close(fd);
+	return ret;
 }
 
 /* A fresh namespace with lo up; the caller is moved into it. */
@@ -172,7 +182,7 @@ static inline int ns_lo_addrs(void)
 	size_t i;
 	int ret;
 
-	for (i = 0; i < sizeof(addr) / sizeof(addr[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(addr); i++) {
 		ret = nl_addr("lo", addr[i], strchr(addr[i], ':') ? 128 : 32, 1);
 		if (ret)
 			return ret;

@@ -73,9 +73,8 @@ TEST_F(duo, recvmsg__truncation)
 	int i;
 
 	memset(buf, 'm', sizeof(buf));
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 4; i++)
 		ASSERT_EQ(5000, send(self->a, buf, 5000, 0));
-	}
 	ASSERT_EQ(0, set_timeo(self->b, SO_RCVTIMEO, WAIT_MS));
 	memset(buf, 0, sizeof(buf));
 	ASSERT_EQ(10, rx_msg(self->b, buf, 10, 0, &rx));
@@ -138,9 +137,8 @@ TEST_F(duo, recvmsg__name)
 		ASSERT_EQ(1, recvfrom(self->b, buf, 1, 0, (void *)name, &len));
 		EXPECT_EQ(full, len);
 		EXPECT_EQ(0, memcmp(name, &want, l < full ? l : full));
-		for (i = l < full ? l : full; i < sizeof(name); i++) {
+		for (i = l < full ? l : full; i < sizeof(name); i++)
 			ASSERT_EQ(0xa5, name[i]);
-		}
 		if (l == sizeof(want))
 			break;
 	}
@@ -212,7 +210,7 @@ TEST(recvmsg__small_control)
 /* SO_RCVTIMEO ends the wait with ETIMEDOUT. */
 TEST(recvmsg__timeout)
 {
-	int64_t t;
+	__s64 t;
 	int fd;
 
 	SETUP_LOCAL();
@@ -327,13 +325,11 @@ TEST_F(duo, recvmsg__several_readers)
 		r[i] = (struct reader){ .fd = self->b, .seen = seen };
 		ASSERT_EQ(0, pthread_create(&t[i], NULL, read_all, &r[i]));
 	}
-	for (v = 0; v < 600; v++) {
+	for (v = 0; v < 600; v++)
 		ASSERT_EQ(4, send(self->a, &v, 4, 0));
-	}
 	v = -1;
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 3; i++)
 		ASSERT_EQ(4, send(self->a, &v, 4, 0));
-	}
 	for (i = 0; i < 3; i++) {
 		pthread_join(t[i], NULL);
 		EXPECT_EQ(0, r[i].bad);

@@ -38,9 +38,8 @@ TEST(rxtrace__every_argument)
 {
 	int fd = rds_socket(), n, p;
 
-	for (n = 0; n < 256; n++) {
+	for (n = 0; n < 256; n++)
 		EXPECT_EQ(n > 3 ? EFAULT : 0, ERR_OF(set_trace(fd, n, 0, 1, 2)));
-	}
 	for (p = 0; p < 256; p++) {
 		EXPECT_EQ(p > 2 ? EFAULT : 0, ERR_OF(set_trace(fd, 1, p, 0, 0)));
 		EXPECT_EQ(p > 2 ? EFAULT : 0, ERR_OF(set_trace(fd, 2, 0, p, 0)));
@@ -67,7 +66,7 @@ TEST(rxtrace__length)
 /* All three points, each a latency and not a clock (weakness 43). */
 TEST_F(duo, rxtrace__all_points)
 {
-	const uint64_t limit = 20ULL * 1000000000;
+	const __u64 limit = 20ULL * 1000000000;
 	struct rds_cmsg_rx_trace t;
 	unsigned char *raw = (void *)&t;
 	int i;
@@ -83,9 +82,8 @@ TEST_F(duo, rxtrace__all_points)
 	}
 	EXPECT_LT(0, t.rx_trace[RDS_MSG_RX_DGRAM_DELIVERED]);
 	/* no byte of the padding leaves uncleared (B5) */
-	for (i = 4; i < 8; i++) {
+	for (i = 4; i < 8; i++)
 		EXPECT_EQ(0, raw[i]);
-	}
 }
 
 /* The wait of the message on the socket is in the third point. */

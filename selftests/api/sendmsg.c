@@ -251,9 +251,8 @@ TEST(sendmsg__fault_releases_space)
 	fd = rds_bound("10.1.0.1", 5000);
 	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_SNDBUF, 5000));
 	p = guarded(4000);
-	for (i = 0; i < 10; i++) {
+	for (i = 0; i < 10; i++)
 		EXPECT_ERR(EFAULT, send_to(fd, NOBODY, 9, p, 4001, MSG_DONTWAIT));
-	}
 	EXPECT_EQ(4000, send_to(fd, NOBODY, 9, p, 4000, MSG_DONTWAIT));
 }
 
@@ -303,7 +302,7 @@ TEST(sendmsg__sndbuf_changes)
 /* Row 19b: a blocking send waits for SO_SNDTIMEO and gives ETIMEDOUT (K8). */
 TEST(sendmsg__timeout)
 {
-	int64_t t;
+	__s64 t;
 	int fd;
 
 	SETUP_PAIR();
@@ -387,7 +386,7 @@ TEST(sendmsg__wakes_on_release)
 /* The counter of refused sends counts. */
 TEST(sendmsg__queue_full_counter)
 {
-	int64_t before;
+	__s64 before;
 	int fd;
 
 	SETUP_PAIR();

@@ -28,9 +28,8 @@ TEST(socket__other_types)
 	};
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(type); i++) {
+	for (i = 0; i < ARRAY_SIZE(type); i++)
 		EXPECT_ERR(ESOCKTNOSUPPORT, socket(AF_RDS, type[i], 0));
-	}
 	EXPECT_ERR(EINVAL, socket(AF_RDS, 11, 0));
 }
 
@@ -152,12 +151,10 @@ TEST(socket__create_and_close_many)
 	for (i = 0; i < 1000; i++) {
 		fd = rds_socket();
 		ASSERT_FD(fd);
-		if (i & 1) {
+		if (i & 1)
 			ASSERT_EQ(0, rds_bind(fd, "127.0.0.1", 0));
-		}
-		if (i & 2) {
+		if (i & 2)
 			ASSERT_EQ(0, rds_connect(fd, "127.0.0.1", 77));
-		}
 		ASSERT_EQ(0, close(fd));
 	}
 }

@@ -8,27 +8,35 @@
 /* What setting zeros of this length gives on a fresh socket. */
 static int want_set(int opt, int len)
 {
+	int err = ENOPROTOOPT;
+
 	switch (opt) {
 	case RDS_CANCEL_SENT_TO:
-		return ENOTCONN;
+		err = ENOTCONN;
+		break;
 	case RDS_GET_MR:
-		return len == 32 ? ENOTCONN : EINVAL;
+		err = len == 32 ? ENOTCONN : EINVAL;
+		break;
 	case RDS_FREE_MR:
-		return EINVAL;
+		err = EINVAL;
+		break;
 	case RDS_GET_MR_FOR_DEST:
-		return len == 160 ? ENOTCONN : EINVAL;
+		err = len == 160 ? ENOTCONN : EINVAL;
+		break;
 	case RDS_RECVERR:
 	case RDS_CONG_MONITOR:
-		return len < 4 ? EINVAL : 0;
+		err = len < 4 ? EINVAL : 0;
+		break;
 	case SO_RDS_TRANSPORT:
-		return len == 4 ? EPROTOTYPE : EINVAL;
+		err = len == 4 ? EPROTOTYPE : EINVAL;
+		break;
 	case SO_RDS_MSG_RXPATH_LATENCY:
 	case 29:
 	case 63:
-		return len == 4 ? 0 : EFAULT;
-	default:
-		return ENOPROTOOPT;
+		err = len == 4 ? 0 : EFAULT;
+		break;
 	}
+	return err;
 }
 
 static const int rds_opt[] = {
@@ -200,9 +208,8 @@ TEST(sockopt__transport)
 
 	SETUP_LOCAL();
 	fd = rds_socket();
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_ERR(EINVAL, set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, bad[i]));
-	}
 	/* not the initial namespace: TCP only (G5) */
 	EXPECT_ERR(EPROTOTYPE, set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, 0));
 	EXPECT_ERR(EPROTOTYPE, set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, 1));
@@ -220,8 +227,10 @@ TEST(sockopt__transport)
 /* SO_RDS_TRANSPORT in the initial namespace: one that does not exist. */
 TEST(sockopt__transport_missing)
 {
-	int fd = rds_socket();
+	int fd;
 
+	ASSERT_EQ(0, ns_initial());
+	fd = rds_socket();
 	EXPECT_ERR(ENOPROTOOPT, set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, 1));
 	EXPECT_EQ(-1, get_int(fd, SOL_RDS, SO_RDS_TRANSPORT));
 	EXPECT_OK(set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, 2));

@@ -10,7 +10,7 @@
 
 static char buf[64];
 
-static int64_t real_us(void)
+static __s64 real_us(void)
 {
 	struct timespec ts;
 
@@ -24,7 +24,7 @@ static int64_t real_us(void)
  */
 static int stamp_type(int a, int b)
 {
-	int64_t before = real_us(), v[2], us;
+	__s64 before = real_us(), v[2], us;
 	struct cmsghdr *c;
 	struct rx rx;
 
@@ -112,7 +112,7 @@ TEST_F(duo, timestamp__on_at_both_ends)
 /* The time is that of arrival, not of reading. */
 TEST_F(duo, timestamp__arrival_time)
 {
-	int64_t v[2], arrived;
+	__s64 v[2], arrived;
 	struct cmsghdr *c;
 	struct rx rx;
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth netns=init timeout=180
+# vm: nodes=1 modules=rds_tcp,veth netns=init timeout=400
 #
 # rds-info and rds-ping: format of the output, JSON, exit codes, options.
 
@@ -171,6 +171,23 @@ info_connections()
 	has ' *LocalAddr .* Flgs +Transport' 1 && has '.* [s-][c-]C +tcp' 1
 }
 
+info_paths()
+{
+	run 0 n1 "$BIN/rds-info" -p &&
+	has ' *LocalAddr +RemoteAddr +Tos +Path +Of +State .*' 1 &&
+	has " *10\.1\.0\.1 +10\.1\.0\.2 +0 +0 +8 +up +$num +$num +0 +0 +$num" 1 &&
+	has " *10\.1\.0\.1 +10\.1\.0\.2 +0 +[0-7] +8 +up .*" 8 &&
+	! grep -q fd00 "$out/stdout" &&
+	run 0 n1 "$BIN/rds-info" --json -p &&
+	json "sorted(p['path'] for p in d['paths'] if p['remote_addr'] == '10.1.0.2') ==
+	      list(range(8))" &&
+	json "all(p['transport'] == 'tcp' for p in d['paths'])" &&
+	json "any(p['local_addr'] == 'fd00:1::1' for p in d['paths'])" &&
+	run 0 n1 "$BIN/rds-info" -6p && ! grep -q '10\.1\.0' "$out/stdout"
+}
+
+no_paths() { run 1 n1 "$BIN/rds-info" -p && complains 'no module offers it'; }
+
 info_receive_queue()
 {
 	run 0 n2 "$BIN/rds-info" -r &&
@@ -223,7 +240,7 @@ info_tcp()
 info_json()
 {
 	run 0 n1 "$BIN/rds-info" --json &&
-	json "set(d) == {'ib_connections', 'tcp_sockets', 'counters', 'sockets',
+	json "set(d) == {'paths', 'ib_connections', 'tcp_sockets', 'counters', 'sockets',
 		'connections', 'receive_queue', 'send_queue', 'retransmit_queue'}" &&
 	json "d['ib_connections'] is None" &&
 	json "list(d['counters'])[0] == 'conn_reset'" &&
@@ -459,6 +476,11 @@ check "rds-info -c counts" info_counters_count
 check "rds-info -k" info_sockets
 check "rds-info -k: inode" info_inode
 check "rds-info -n" info_connections
+if [ -n "$RDS_REF" ]; then
+	check "rds-info -p" no_paths
+else
+	check "rds-info -p" info_paths
+fi
 check "rds-info -r" info_receive_queue
 check "rds-info -s" info_send_queue
 check "rds-info -t" info_retransmit_queue

@@ -88,7 +88,7 @@ TEST_F_TIMEOUT(duo, send_recv__order, 60)
 {
 	const int total = 2000;
 	int tx = 0, rx = 0;
-	uint32_t w[64];
+	__u32 w[64];
 	ssize_t n;
 
 	while (rx < total) {
@@ -154,7 +154,7 @@ TEST_F(duo, send__ping_port_0)
 /* A port without a socket swallows messages, and a counter says so. */
 TEST_F(duo, send__no_such_port)
 {
-	int64_t before = counter(self->b, "recv_drop_no_sock");
+	__s64 before = counter(self->b, "recv_drop_no_sock");
 
 	ASSERT_LE(0, before);
 	EXPECT_EQ(5, send_to(self->a, variant->baddr, 4999, "hello", 5, 0));
@@ -172,9 +172,8 @@ TEST_F(duo, send_recv__empty_messages)
 	int i;
 
 	ASSERT_EQ(0, set_timeo(self->b, SO_RCVTIMEO, WAIT_MS));
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < 5; i++)
 		ASSERT_EQ(0, send(self->a, NULL, 0, 0));
-	}
 	ASSERT_EQ(1, send(self->a, "x", 1, 0));
 	for (i = 0; i < 5; i++) {
 		ASSERT_EQ(0, rx_msg(self->b, out, 8, 0, &rx));

@@ -4,6 +4,7 @@
  * and levels are repaired; the rest is the control buffer.  Verdict and
  * contents equal the model's.  Then the same bytes as local vectors.
  */
+#include "fuzz.h"
 #include "model_cmsg.h"
 
 #define MAX_CONTROL	4096
@@ -57,7 +58,7 @@ static void check_iov(const u8 *data, size_t size)
 	free(iov);
 }
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	static u8 buf[MAX_CONTROL];
 	size_t n = size - 1;

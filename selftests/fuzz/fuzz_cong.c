@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "fuzz.h"
 #include "check.h"
 #include "wire.h"
 
@@ -27,7 +28,7 @@ static void check_frame(const u8 *data, size_t size)
 	      (data[24] == 1 && !data[16] && !data[17] && data[18] == 0x20 && !data[19]));
 }
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	struct choices c = { .data = data, .left = size };
 	u64 cleared = 0, set = 0;

@@ -3,9 +3,10 @@
  * Extension headers: the parse equals the model's, what follows are appends
  * chosen by the input, each compared with the model as well.
  */
+#include "fuzz.h"
 #include "model_ext.h"
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	struct choices c;
 	struct rds_ext got, want;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "check.h"
 #include "wire.h"
 
@@ -21,7 +22,7 @@ static void check_csum(const u8 *p)
 	CHECK(!sum || !rds_hdr_csum_ok(copy));
 }
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	struct rds_hdr h, again;
 	u8 out[RDS_HDR_LEN];

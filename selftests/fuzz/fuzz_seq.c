@@ -3,9 +3,10 @@
  * The sequence rule: the input drives sender, link and receiver of model_seq.h;
  * each message arrives once and in order.  Then raw calls with any numbers.
  */
+#include "fuzz.h"
 #include "model_seq.h"
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	static struct seq_model m;
 	struct choices c = { .data = data, .left = size };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The state table: each byte is something that happens to a path, see model_state.h. */
+#include "fuzz.h"
 #include "model_state.h"
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	struct path_model p = { .state = RDS_DOWN };
 	size_t i;

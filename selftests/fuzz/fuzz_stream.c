@@ -3,6 +3,7 @@
  * Framing: the first bytes say where the stream is cut, the rest is the stream.
  * However it is cut, the answer is that of the model, which sees it at once.
  */
+#include "fuzz.h"
 #include "model_stream.h"
 
 #define CUTS	16
@@ -26,7 +27,7 @@ static void tame(u8 *p, size_t n)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	struct stream_log log = { 0 }, want;
 	struct rds_stream s;

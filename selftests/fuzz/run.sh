@@ -6,8 +6,10 @@
 # from the committed corpus and from what earlier runs found ($O/corpus).  A
 # target fails if it crashes, hangs, leaks, or did not run at all.  What made
 # it fail is kept as $O/<target>-*; feed it to $O/<target> to see it again.
+# O is where the targets are built: the runner's $BIN/fuzz, else build/.
 
 here=$(cd "$(dirname "$0")" && pwd)
+O=${O:-${BIN:+$BIN/fuzz}}
 O=${O:-$(cd "$here/../.." && pwd)/build/selftests/fuzz}
 seconds=${FUZZ_SECONDS:-30}
 clang=${FUZZ_CC:-clang}

@@ -3,7 +3,7 @@
 # vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240
 # A plain TCP program poses as an RDS peer and misbehaves in every way it knows.
 # The node stays up, keeps its memory, and serves its honest peers all the while.
-. "$(dirname "$0")/../net/common.sh"
+. "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"
 
 # Ours at 10.1.0.3 is the victim, 10.1.0.1 is hostile, 10.1.0.2 is honest.
 FIRST=0

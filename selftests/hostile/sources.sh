@@ -3,7 +3,7 @@
 # vm: nodes=1 modules=rds_tcp,veth,bridge timeout=90
 # Connections from hundreds of addresses, and from the wrong side: state stays
 # bounded, what must be refused is refused, honest peers go on.
-. "$(dirname "$0")/../net/common.sh"
+. "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"
 
 conns() {
 	"$1" "$BIN/rds-info" --json -n 2>/dev/null | grep -o '"remote_addr"' | wc -l

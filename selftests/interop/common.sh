@@ -3,7 +3,7 @@
 # 10.0.0.1 and b at 10.0.0.2; OURS and PEER say which is which.
 
 # shellcheck source=../net/common.sh
-. "$(dirname "$0")/../net/common.sh"
+. "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"
 
 RD=/tmp
 LIMIT=90
@@ -47,7 +47,7 @@ congested() {
 	shift 2
 	RECV_OPTS="--rcvbuf 16384 --pause-after 50 --pause 1500" \
 		start_flow "$id" "$from" "$(addr "$from")" "$to" "$(addr "$to")" \
-		800 -S 100-3000 "$@" || return 1
+		800 -S 100-3000 --sndbuf 65536 "$@" || return 1
 	end_flow "$id" 800 || rc=1
 	[ "$(json "$T/$id.send" enobufs)" -gt 0 ] || {
 		note "the sender was never stopped"

@@ -19,7 +19,7 @@ cancel() {
 	n2 ip link set eth0 up
 	wait $p1 || rc=1
 	wait $p2 || rc=1
-	show_file "$T/numbers"
+	grep -v '^got' "$T/numbers" | sed 's/^/# /'
 	show_file "$T/cancel"
 	MOVED=$((MOVED + 40))
 	return $rc

@@ -14,7 +14,7 @@ JOBS=()
 
 # json FILE KEY: one value of a flat JSON object
 json() {
-	sed -n "s/.*\"$2\":\"\{0,1\}\([^\",}]*\).*/\1/p" "$1" | head -n 1
+	[ ! -s "$1" ] || sed -n "s/.*\"$2\":\"\{0,1\}\([^\",}]*\).*/\1/p" "$1" | head -n 1
 }
 
 note() {
@@ -88,8 +88,7 @@ end_flow() {
 	fi
 	MOVED=$((MOVED + want))
 	note "$id: $want messages exactly once in order," \
-		"$(json "$T/$id.recv" seconds) s," \
-		"$(json "$T/$id.send" stalls) stalls"
+		"$(json "$T/$id.recv" seconds) s, stalls: $(json "$T/$id.send" stalls)"
 }
 
 # duplex NAME NS1 ADDR1 NS2 ADDR2 COUNT [send opts]: both ways at once
@@ -110,6 +109,24 @@ no_stalls() {
 	for id; do
 		[ "$(json "$T/$id.send" stalls)" = 0 ] || return 1
 	done
+}
+
+# slab_objects GLOB: objects alive in these slab caches
+slab_objects() {
+	local c n sum=0
+
+	for c in /sys/kernel/slab/$1; do
+		[ -e "$c/objects" ] || continue
+		echo 1 >"$c/shrink"
+		read -r n _ <"$c/objects"
+		sum=$((sum + n))
+	done
+	echo $sum
+}
+
+# Network namespaces the kernel has, whatever still holds them.
+netns_alive() {
+	slab_objects net_namespace
 }
 
 moved() {

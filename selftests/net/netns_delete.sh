@@ -6,11 +6,6 @@
 
 ROUNDS=${ROUNDS:-8}
 
-# Namespaces alive in the kernel, whatever still holds them.
-netns_alive() {
-	sed -n 's/^net_namespace *\([0-9]*\) .*/\1/p' /proc/slabinfo
-}
-
 back_to() {
 	[ "$(netns_alive)" -le "$1" ]
 }

@@ -79,7 +79,6 @@ if ours; then
 	check "max below min is refused" refused n1 net.rds.reconnect_max_delay_ms 0
 	check "min above max is refused" refused n1 net.rds.reconnect_min_delay_ms 5000
 	check "nonsense is refused" refused n1 net.rds.reconnect_min_delay_ms abc
-	check "max_unacked_packets -1 is refused" refused n1 net.rds.max_unacked_packets -1
 	check "the other namespace is not touched" is n2 net.rds.reconnect_max_delay_ms 1000
 	check "net.rds.* written in mid-traffic" core_written
 fi

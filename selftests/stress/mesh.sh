@@ -3,7 +3,7 @@
 # vm: nodes=1 modules=rds_tcp,veth,bridge,sch_netem,inet_diag,tcp_diag timeout=150 ref=0
 # Four nodes, everybody to everybody, while connections die, buffers change,
 # sockets come and go, and everything there is to read is read.
-. "$(dirname "$0")/../net/common.sh"
+. "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"
 
 COUNT=${COUNT:-1500}
 SOCKS=4

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* vm: nodes=0 */
 /* Control messages of sendmsg(): every type, length, order and pair; local vectors. */
+#include <limits.h>
+
 #include "unit.h"
 #include "model_cmsg.h"
 
@@ -70,7 +72,7 @@ static int parse(const struct ctl *c, bool zerocopy, struct rds_request *req)
 	return err ? err : rds_cmsg_scan(c->buf, c->len, zerocopy, req);
 }
 
-TEST(empty)
+static void empty(void)
 {
 	struct rds_request req;
 	struct ctl c = { .len = 0 };
@@ -82,7 +84,7 @@ TEST(empty)
 	EXPECT_EQ(rds_cmsg_scan(NULL, 0, false, &req), 0);
 }
 
-TEST(every_type_alone)
+static void every_type_alone(void)
 {
 	struct rds_request req;
 	int type;
@@ -97,11 +99,10 @@ TEST(every_type_alone)
 }
 
 /* Types whose table index would be right only after narrowing. */
-TEST(type_is_not_narrowed)
+static void type_is_not_narrowed(void)
 {
 	static const int wrong[] = {
-		0x100 + 2, 0x10000 + 2, 0x1000000 + 2, (int)0x80000002, -1, (int)0x80000000,
-		0x7fffffff,
+		0x100 + 2, 0x10000 + 2, 0x1000000 + 2, INT_MIN + 2, -1, INT_MIN, INT_MAX,
 	};
 	struct rds_request req;
 	size_t i;
@@ -114,7 +115,7 @@ TEST(type_is_not_narrowed)
 	}
 }
 
-TEST(contents_are_copied)
+static void contents_are_copied(void)
 {
 	struct rds_rdma_args args = rdma_args(4096, 3);
 	struct rds_atomic_args atomic = {
@@ -155,7 +156,7 @@ TEST(contents_are_copied)
 }
 
 /* E8: each type with each length from a bare header up, buffer ending with it. */
-TEST(every_type_with_every_length)
+static void every_type_with_every_length(void)
 {
 	static const u8 need[] = { 0, 56, 8, 32, 0, 0, 72, 72, 72, 72, 0, 0, 4, 0 };
 	struct rds_rdma_args args = rdma_args(1, 1);
@@ -188,32 +189,27 @@ TEST(every_type_with_every_length)
 }
 
 /* cmsg_len below its own header, beyond the buffer, and huge. */
-TEST(malformed_length)
+static void malformed_length(void)
 {
 	static const int levels[] = { SOL_RDS, SOL_SOCKET, -1 };
+	static const size_t bases[] = { 0, (size_t)1 << 63, ~(size_t)0 - 64 };
 	struct rds_request req;
-	size_t i, len;
+	size_t i, k, len;
 
 	for (i = 0; i < ARRAY_SIZE(levels); i++) {
-		for (len = 0; len < 64; len++) {
-			struct ctl c = { .len = 0 };
+		for (k = 0; k < ARRAY_SIZE(bases); k++) {
+			for (len = bases[k]; len < bases[k] + 64; len++) {
+				struct ctl c = { .len = 0 };
+				bool ok = len >= 16 && len <= 24;
 
-			add_raw(&c, levels[i], RDS_CMSG_RDMA_DEST, len, NULL, 8);
-			EXPECT_EQ(parse(&c, false, &req), len < 16 || len > c.len ? -EINVAL : 0);
-		}
-		for (len = 0; len < 64; len++) {
-			struct ctl c = { .len = 0 };
-
-			add_raw(&c, levels[i], RDS_CMSG_RDMA_DEST, ~(size_t)0 - len, NULL, 8);
-			EXPECT_EQ(parse(&c, false, &req), -EINVAL);
-			c.len = 0;
-			add_raw(&c, levels[i], RDS_CMSG_RDMA_DEST, ((size_t)1 << 63) + len, NULL, 8);
-			EXPECT_EQ(parse(&c, false, &req), -EINVAL);
+				add_raw(&c, levels[i], RDS_CMSG_RDMA_DEST, len, NULL, 8);
+				EXPECT_EQ(parse(&c, false, &req), ok ? 0 : -EINVAL);
+			}
 		}
 	}
 }
 
-TEST(malformed_second)
+static void malformed_second(void)
 {
 	struct rds_request req;
 	struct ctl c = { .len = 0 };
@@ -225,7 +221,7 @@ TEST(malformed_second)
 }
 
 /* Up to 15 bytes behind the last one are no header. */
-TEST(short_tail_is_padding)
+static void short_tail_is_padding(void)
 {
 	struct rds_request req;
 	size_t tail;
@@ -242,7 +238,7 @@ TEST(short_tail_is_padding)
 	}
 }
 
-TEST(other_levels_are_ignored)
+static void other_levels_are_ignored(void)
 {
 	static const int levels[] = { SOL_SOCKET, 0, -1, 6, 275, 277, 276 + 0x10000 };
 	struct rds_request req;
@@ -263,7 +259,7 @@ TEST(other_levels_are_ignored)
 }
 
 /* Every ordered pair of the types: groups, seconds of a kind. */
-TEST(every_pair)
+static void every_pair(void)
 {
 	static const int types[] = { 1, 2, 3, 6, 7, 8, 9, 12 };
 	size_t i, k;
@@ -290,7 +286,7 @@ TEST(every_pair)
 	}
 }
 
-TEST(first_of_a_kind_counts)
+static void first_of_a_kind_counts(void)
 {
 	u64 one = 1, two = 2;
 	struct rds_request req;
@@ -304,7 +300,7 @@ TEST(first_of_a_kind_counts)
 }
 
 /* C2, C3, C4: counts that a multiplication or an allocation would choke on. */
-TEST(nr_local)
+static void nr_local(void)
 {
 	static const u64 nr[] = {
 		0, 1, 2, 1023, 1024, 1025, 1000000, 1ULL << 28 | 1, 0xffffffff, 1ULL << 32,
@@ -329,7 +325,7 @@ TEST(nr_local)
 }
 
 /* The pre-scan reports what it meets first. */
-TEST(order_of_errors)
+static void order_of_errors(void)
 {
 	struct rds_rdma_args big = rdma_args(1, 1025);
 	struct rds_request req;
@@ -350,7 +346,7 @@ TEST(order_of_errors)
 	EXPECT_EQ(rds_cmsg_early(c.buf, c.len, &req), -EINVAL);
 }
 
-TEST(rdma_bytes_saturate)
+static void rdma_bytes_saturate(void)
 {
 	struct rds_rdma_args half = rdma_args(1ULL << 63, 1), one = rdma_args(1, 1);
 	struct rds_request req;
@@ -370,7 +366,7 @@ TEST(rdma_bytes_saturate)
 	EXPECT_EQ(req.rdma_bytes, ~0ULL);
 }
 
-TEST(zerocopy_wants_a_cookie)
+static void zerocopy_wants_a_cookie(void)
 {
 	static const int types[] = { 1, 2, 3, 6, 12 };
 	struct rds_request req;
@@ -385,7 +381,7 @@ TEST(zerocopy_wants_a_cookie)
 }
 
 /* Buffers at every alignment; kernel copies are aligned, the parser need not care. */
-TEST(unaligned_buffer)
+static void unaligned_buffer(void)
 {
 	struct rds_request req, want;
 	struct ctl c = { .len = 0 };
@@ -403,7 +399,7 @@ TEST(unaligned_buffer)
 	}
 }
 
-TEST(random_against_model)
+static void random_against_model(void)
 {
 	static const u8 sizes[] = { 0, 4, 7, 8, 31, 32, 55, 56, 71, 72, 73 };
 	struct choices r = { .state = 9 };
@@ -429,7 +425,7 @@ TEST(random_against_model)
 }
 
 /* C1, C2 */
-TEST(iov_check__entries)
+static void iov_check__entries(void)
 {
 	static const struct {
 		u64 addr, bytes;
@@ -464,7 +460,7 @@ TEST(iov_check__entries)
 }
 
 /* Vectors near 2^32 that sum far past 32 bits; what is accepted rounds without a wrap. */
-TEST(iov_check__sums)
+static void iov_check__sums(void)
 {
 	struct rds_iovec *iov = calloc(RDS_MAX_IOV, sizeof(*iov));
 	u64 sum;
@@ -478,5 +474,36 @@ TEST(iov_check__sums)
 	EXPECT_EQ(rds_iov_check(iov, RDS_MAX_IOV, &sum), -EINVAL);
 	EXPECT_EQ(rds_iov_check(iov, 0, &sum), 0);
 	EXPECT_EQ(sum, 0);
+	/* refused before the first entry that is not there is looked at */
+	EXPECT_EQ(rds_iov_check(iov, RDS_MAX_IOV + 1, &sum), -EINVAL);
+	EXPECT_EQ(rds_iov_check(NULL, RDS_MAX_IOV + 1, &sum), -EINVAL);
+	EXPECT_EQ(rds_iov_check(NULL, ~(size_t)0, &sum), -EINVAL);
 	free(iov);
+}
+
+static const struct unit_test tests[] = {
+	CASE(empty),
+	CASE(every_type_alone),
+	CASE(type_is_not_narrowed),
+	CASE(contents_are_copied),
+	CASE(every_type_with_every_length),
+	CASE(malformed_length),
+	CASE(malformed_second),
+	CASE(short_tail_is_padding),
+	CASE(other_levels_are_ignored),
+	CASE(every_pair),
+	CASE(first_of_a_kind_counts),
+	CASE(nr_local),
+	CASE(order_of_errors),
+	CASE(rdma_bytes_saturate),
+	CASE(zerocopy_wants_a_cookie),
+	CASE(unaligned_buffer),
+	CASE(random_against_model),
+	CASE(iov_check__entries),
+	CASE(iov_check__sums),
+};
+
+int main(void)
+{
+	return unit_main(tests, ARRAY_SIZE(tests));
 }

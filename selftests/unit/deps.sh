@@ -5,7 +5,7 @@
 # The direction of dependencies in net/rds, checked on the sources:
 #
 #	wire cmsg state_table		know nothing of the kernel
-#	message port mr			know those
+#	message port pin mr		know those
 #	path state conn mprds cong transport
 #					know those, and transports by their table
 #	send recv sockopt info socket	sit on top
@@ -26,8 +26,8 @@ bad=0
 
 pure="wire cmsg state_table"
 pure_headers="wire.h cmsg.h state.h"
-basics="array_size errno limits rds socket stddef string types unaligned"
-level1="message port mr"
+basics="array_size errno limits nospec rds socket stddef string types unaligned"
+level1="message port pin mr"
 level2="path state conn mprds cong transport"
 level3="send sockopt info socket"
 
@@ -77,7 +77,7 @@ called() {
 # Functions that files define for others: not static, body follows.
 defined() {
 	code "$@" | awk '
-		/^[a-z]/ && /\(/ && !/^static/ && !/;[ \t]*$/ && !/^(struct|enum|union) [a-z_0-9]* *\{/ {
+		/^[a-z]/ && /\(/ && !/^static/ && !/;[ \t]*$/ {
 			if (match($0, /rds_[a-z0-9_]+\(/))
 				print substr($0, RSTART, RLENGTH - 1)
 		}' | sort -u
@@ -140,7 +140,8 @@ check_transport_includes() {
 			name=${name%?}
 			case $inc in
 			'"../wire.h"'|'<'*) continue ;;
-			'"'*) [ "${name#*/}" = "$name" ] && [ -f "$(dirname "$f")/$name" ] && continue ;;
+			'"'*/*) ;;
+			'"'*) [ -f "$(dirname "$f")/$name" ] && continue ;;
 			esac
 			echo "${f#"$top"/} includes $inc"
 		done
@@ -156,7 +157,7 @@ check_transport_symbols() {
 		{
 			declared "$top/include/net/rds.h" "$rds/wire.h"
 			# its own: static, or defined in one of its files
-			code "$@" | grep -E '^[a-z]' | grep -oE '\brds_[a-z0-9_]+ *\(' | tr -d ' ('
+			code "$@" | grep -E '^[a-z]' | sed 's/{.*//' | grep -oE '\brds_[a-z0-9_]+ *\(' | tr -d ' ('
 			code "$@" | sed -nE 's/^#define +(rds_[a-z0-9_]+).*/\1/p'
 		} | sort -u >"$tmp/known"
 		# what is generated from tracepoints, or a member called through a pointer, has
@@ -209,6 +210,6 @@ run "pure files need no symbol of the kernel" check_pure_symbols
 run "transports include only their contract" check_transport_includes
 run "transports use only what the contract declares" check_transport_symbols
 run "only wire.c reads and writes wire fields" check_wire_access
-run "messages, ports and regions do not look up" check_upward "$level1" "$level2 $level3"
+run "messages, ports and pinned pages do not look up" check_upward "$level1" "$level2 $level3"
 run "paths and connections do not look up" check_upward "$level2" "$level3"
 [ "$bad" -eq 0 ]

@@ -18,6 +18,9 @@ typedef __UINT64_TYPE__ u64;
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
+/* Only the value counts here, not what a processor does ahead of time. */
+#define array_index_nospec(index, size)	((void)(size), (index))
+
 #define U32_MAX	UINT32_MAX
 #define U64_MAX	UINT64_MAX
 

@@ -28,7 +28,7 @@ static const char *const expected[RDS_NR_STATES][2] = {
 static const char state_letter[] = "DBCUdEyG";
 static const char action_letter[] = "-!xpsauStR";
 
-TEST(next__every_cell)
+static void next__every_cell(void)
 {
 	int s, e;
 
@@ -47,7 +47,7 @@ TEST(next__every_cell)
 	}
 }
 
-TEST(next__out_of_range)
+static void next__out_of_range(void)
 {
 	static const int wrong[] = { RDS_NR_STATES, RDS_NR_STATES + 1, 100, -1, 255 };
 	static const int events[] = { RDS_NR_EVENTS, 100, -1, 1 << 30 };
@@ -71,7 +71,7 @@ TEST(next__out_of_range)
 	}
 }
 
-TEST(names__all_different)
+static void names__all_different(void)
 {
 	int a, b;
 
@@ -93,7 +93,7 @@ TEST(names__all_different)
 	EXPECT(!strcmp(rds_event_name(RDS_EV_STOPPED_IDLE), "stopped-idle"));
 }
 
-TEST(derived_facts)
+static void derived_facts(void)
 {
 	int s;
 
@@ -104,7 +104,7 @@ TEST(derived_facts)
 }
 
 /* UP only through LINK_UP, nothing leaves GONE, dying goes nowhere but GONE. */
-TEST(rules_over_all_cells)
+static void rules_over_all_cells(void)
 {
 	int s, e;
 
@@ -141,7 +141,7 @@ TEST(rules_over_all_cells)
 	}
 }
 
-TEST(every_state_is_reached_from_down)
+static void every_state_is_reached_from_down(void)
 {
 	bool seen[RDS_NR_STATES] = { [RDS_DOWN] = true };
 	bool again = true;
@@ -162,7 +162,7 @@ TEST(every_state_is_reached_from_down)
 		EXPECT(seen[s]);
 }
 
-/* All histories of six steps (the model has 13 different ones), then destroy. */
+/* All histories of up to six steps of each kind, each followed by a destroy. */
 #define DEPTH	6
 
 static u64 histories;
@@ -186,7 +186,7 @@ static void explore(const struct path_model *from, int depth)
 	}
 }
 
-TEST(model__all_short_histories)
+static void model__all_short_histories(void)
 {
 	struct path_model p = { .state = RDS_DOWN };
 	int s;
@@ -197,7 +197,7 @@ TEST(model__all_short_histories)
 		EXPECT(visited[s]);
 }
 
-TEST(model__long_random_histories)
+static void model__long_random_histories(void)
 {
 	struct choices c = { .state = 10 };
 	u64 ups = 0;
@@ -221,7 +221,7 @@ TEST(model__long_random_histories)
 }
 
 /* Each DROP leads to a link that is down, or up again by a new LINK_UP. */
-TEST(model__drop_is_never_swallowed)
+static void model__drop_is_never_swallowed(void)
 {
 	struct path_model p = { .state = RDS_DOWN };
 	int drops;
@@ -242,4 +242,21 @@ TEST(model__drop_is_never_swallowed)
 		}
 		EXPECT_EQ(p.state, RDS_DOWN);
 	}
+}
+
+static const struct unit_test tests[] = {
+	CASE(next__every_cell),
+	CASE(next__out_of_range),
+	CASE(names__all_different),
+	CASE(derived_facts),
+	CASE(rules_over_all_cells),
+	CASE(every_state_is_reached_from_down),
+	CASE(model__all_short_histories),
+	CASE(model__long_random_histories),
+	CASE(model__drop_is_never_swallowed),
+};
+
+int main(void)
+{
+	return unit_main(tests, ARRAY_SIZE(tests));
 }

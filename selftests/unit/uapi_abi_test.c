@@ -163,6 +163,31 @@ static void test_connection(void)
 	passed("rds_info_connection, rds6_info_connection");
 }
 
+/* Only in this header, so there is no figure of the reference. */
+static void test_path(void)
+{
+#ifdef RDS_INFO_PATHS
+	VALUE(RDS_INFO_PATHS, 10100);
+	SIZE(struct rds_info_path, 104);
+	FIELD(struct rds_info_path, laddr, 0, 16);
+	FIELD(struct rds_info_path, faddr, 16, 16);
+	FIELD(struct rds_info_path, transport, 32, 16);
+	FIELD(struct rds_info_path, state, 48, 16);
+	FIELD(struct rds_info_path, next_tx_seq, 64, 8);
+	FIELD(struct rds_info_path, next_rx_seq, 72, 8);
+	FIELD(struct rds_info_path, nr_queued, 80, 4);
+	FIELD(struct rds_info_path, nr_sent, 84, 4);
+	FIELD(struct rds_info_path, epoch, 88, 4);
+	FIELD(struct rds_info_path, backoff_ms, 92, 4);
+	FIELD(struct rds_info_path, scope, 96, 4);
+	FIELD(struct rds_info_path, index, 100, 1);
+	FIELD(struct rds_info_path, npaths, 101, 1);
+	FIELD(struct rds_info_path, flags, 102, 1);
+	FIELD(struct rds_info_path, tos, 103, 1);
+#endif
+	passed("rds_info_path");
+}
+
 static void test_message(void)
 {
 	SIZE(struct rds_info_message, 26);
@@ -364,7 +389,7 @@ static void test_cmsg_space(void)
 
 int main(void)
 {
-	printf("TAP version 13\n1..15\n");
+	printf("TAP version 13\n1..16\n");
 	test_levels_and_options();
 	test_cmsg_types();
 	test_flags();
@@ -372,6 +397,7 @@ int main(void)
 	test_limits();
 	test_counter();
 	test_connection();
+	test_path();
 	test_message();
 	test_socket();
 	test_tcp_socket();

@@ -3,9 +3,9 @@
  * The smallest harness that prints KTAP: no files from the kernel tree are
  * needed, so `make unit` works right after a clone.
  *
- * One program includes this file once.  TEST(name) { ... } registers a test;
- * EXPECT() notes a failure and goes on.  CHECK() comes from check.h and ends
- * the program, which leaves the plan unfulfilled: also a failure.
+ * A program hands its list of cases to unit_main().  EXPECT() notes a failure
+ * and goes on.  CHECK() comes from check.h and ends the program, which leaves
+ * the plan unfulfilled: also a failure.
  */
 #ifndef _RDS_UNIT_H
 #define _RDS_UNIT_H
@@ -16,32 +16,16 @@
 
 #include "check.h"
 
-#define UNIT_MAX_TESTS	64
-#define UNIT_MAX_REPORT	5	/* failures of one test that are printed */
+#define UNIT_MAX_REPORT	5	/* failures of one case that are printed */
 
 struct unit_test {
 	const char *name;
 	void (*run)(void);
 };
 
-static struct unit_test unit_tests[UNIT_MAX_TESTS];
-static int unit_nr;
+#define CASE(function)	{ #function, function }
+
 static int unit_failures;
-
-static inline void unit_add(const char *name, void (*run)(void))
-{
-	if (unit_nr == UNIT_MAX_TESTS)
-		abort();
-	unit_tests[unit_nr++] = (struct unit_test){ name, run };
-}
-
-#define TEST(name)							\
-	static void name(void);						\
-	__attribute__((constructor)) static void add_##name(void)	\
-	{								\
-		unit_add(#name, name);					\
-	}								\
-	static void name(void)
 
 static inline void unit_expect(bool ok, const char *file, int line, const char *what,
 			       unsigned long long got, unsigned long long want)
@@ -59,22 +43,21 @@ static inline void unit_expect(bool ok, const char *file, int line, const char *
 
 #define EXPECT(cond)	unit_expect(cond, __FILE__, __LINE__, #cond, 0, 1)
 
-int main(void)
+static inline int unit_main(const struct unit_test *tests, int nr)
 {
 	int i, bad = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("TAP version 13\n1..%d\n", unit_nr);
-	for (i = 0; i < unit_nr; i++) {
+	printf("TAP version 13\n1..%d\n", nr);
+	for (i = 0; i < nr; i++) {
 		unit_failures = 0;
-		unit_tests[i].run();
+		tests[i].run();
 		if (unit_failures > UNIT_MAX_REPORT)
 			printf("# %d failures in all\n", unit_failures);
-		printf("%s %d %s\n", unit_failures ? "not ok" : "ok", i + 1,
-		       unit_tests[i].name);
+		printf("%s %d %s\n", unit_failures ? "not ok" : "ok", i + 1, tests[i].name);
 		bad += !!unit_failures;
 	}
-	return bad || !unit_nr;
+	return !!bad;
 }
 
 #endif /* _RDS_UNIT_H */

@@ -17,7 +17,7 @@ static void parse_and_compare(const u8 *area)
 	EXPECT(model_ext_same(&got, &want));
 }
 
-TEST(parse__handshake_golden)
+static void parse__handshake_golden(void)
 {
 	static const u8 area[RDS_EXT_LEN] = { 5, 0, 8, 6, 0x12, 0x34, 0x56, 0x78, 8, 0 };
 	struct rds_ext e;
@@ -29,7 +29,7 @@ TEST(parse__handshake_golden)
 	EXPECT_EQ(e.unknown, 0);
 }
 
-TEST(parse__rdma_golden)
+static void parse__rdma_golden(void)
 {
 	static const u8 area[RDS_EXT_LEN] = {
 		2, 0xaa, 0xbb, 0xcc, 0xdd, 4, 0, 0x10, 0, 0, 2, 0, 0, 0,
@@ -51,7 +51,7 @@ TEST(parse__rdma_golden)
 }
 
 /* Each type at each offset behind NPATHS/SPORT_IDX filler: complete, cut off, full. */
-TEST(parse__every_type_at_every_offset)
+static void parse__every_type_at_every_offset(void)
 {
 	int type, at;
 
@@ -76,7 +76,7 @@ TEST(parse__every_type_at_every_offset)
 	}
 }
 
-TEST(parse__all_pairs_of_first_bytes)
+static void parse__all_pairs_of_first_bytes(void)
 {
 	u8 area[RDS_EXT_LEN];
 	int a, b;
@@ -90,7 +90,7 @@ TEST(parse__all_pairs_of_first_bytes)
 	}
 }
 
-TEST(parse__random_biased_to_small_types)
+static void parse__random_biased_to_small_types(void)
 {
 	struct choices c = { .state = 3 };
 	u8 area[RDS_EXT_LEN];
@@ -103,7 +103,7 @@ TEST(parse__random_biased_to_small_types)
 	}
 }
 
-TEST(parse__unknown_is_reported_and_ends_it)
+static void parse__unknown_is_reported_and_ends_it(void)
 {
 	int type;
 
@@ -120,7 +120,7 @@ TEST(parse__unknown_is_reported_and_ends_it)
 	}
 }
 
-TEST(parse__first_of_a_type_wins)
+static void parse__first_of_a_type_wins(void)
 {
 	static const u8 area[RDS_EXT_LEN] = { 5, 0, 2, 5, 0, 7, 6, 0, 0, 0, 1, 6, 0, 0, 0, 2 };
 	struct rds_ext e;
@@ -130,7 +130,7 @@ TEST(parse__first_of_a_type_wins)
 	EXPECT_EQ(e.gen, 1);
 }
 
-TEST(put__handshake)
+static void put__handshake(void)
 {
 	static const u8 want[RDS_EXT_LEN] = { 5, 0, 8, 6, 0xca, 0xfe, 0xba, 0xbe, 8, 0 };
 	u8 area[RDS_EXT_LEN] = { 0 };
@@ -147,7 +147,7 @@ TEST(put__handshake)
 	EXPECT_EQ(e.present, 1U << 5 | 1U << 6);
 }
 
-TEST(put__until_full_without_terminator)
+static void put__until_full_without_terminator(void)
 {
 	u8 area[RDS_EXT_LEN] = { 0 }, before[RDS_EXT_LEN];
 	struct rds_ext e;
@@ -169,7 +169,7 @@ TEST(put__until_full_without_terminator)
 	EXPECT_EQ(memcmp(area, before, sizeof(area)), 0);
 }
 
-TEST(put__body_of_sport_idx_is_zero)
+static void put__body_of_sport_idx_is_zero(void)
 {
 	u8 area[RDS_EXT_LEN] = { 0 };
 	int v;
@@ -179,7 +179,7 @@ TEST(put__body_of_sport_idx_is_zero)
 	EXPECT_EQ(area[0], 0);
 }
 
-TEST(put__type_of_another_width)
+static void put__type_of_another_width(void)
 {
 	u8 area[RDS_EXT_LEN] = { 0 };
 	int type, i;
@@ -196,7 +196,7 @@ TEST(put__type_of_another_width)
 		EXPECT_EQ(area[i], 0);
 }
 
-TEST(put__behind_what_no_parser_passes)
+static void put__behind_what_no_parser_passes(void)
 {
 	static const u8 bad[][RDS_EXT_LEN] = {
 		{ 7 }, { 9 }, { 15 }, { 16 }, { 255 },
@@ -216,7 +216,7 @@ TEST(put__behind_what_no_parser_passes)
 }
 
 /* Random appends, also into areas with a dirty tail behind the terminator. */
-TEST(put__against_model)
+static void put__against_model(void)
 {
 	struct choices c = { .state = 4 };
 	u8 area[RDS_EXT_LEN];
@@ -230,7 +230,7 @@ TEST(put__against_model)
 	}
 }
 
-TEST(npaths_clamp__every_announcement)
+static void npaths_clamp__every_announcement(void)
 {
 	struct rds_ext e = { .present = 1U << RDS_EXT_NPATHS };
 	unsigned int known, n;
@@ -243,7 +243,7 @@ TEST(npaths_clamp__every_announcement)
 	}
 }
 
-TEST(npaths_clamp__no_announcement)
+static void npaths_clamp__no_announcement(void)
 {
 	/* the value must not count when the bit does not say it is there */
 	struct rds_ext e = { .present = ~(1U << RDS_EXT_NPATHS), .npaths = 5 };
@@ -254,4 +254,27 @@ TEST(npaths_clamp__no_announcement)
 	EXPECT_EQ(rds_npaths_clamp(&e, 8), 8);
 	EXPECT_EQ(rds_npaths_clamp(&e, 9), 8);
 	EXPECT_EQ(rds_npaths_clamp(&e, ~0U), 8);
+}
+
+static const struct unit_test tests[] = {
+	CASE(parse__handshake_golden),
+	CASE(parse__rdma_golden),
+	CASE(parse__every_type_at_every_offset),
+	CASE(parse__all_pairs_of_first_bytes),
+	CASE(parse__random_biased_to_small_types),
+	CASE(parse__unknown_is_reported_and_ends_it),
+	CASE(parse__first_of_a_type_wins),
+	CASE(put__handshake),
+	CASE(put__until_full_without_terminator),
+	CASE(put__body_of_sport_idx_is_zero),
+	CASE(put__type_of_another_width),
+	CASE(put__behind_what_no_parser_passes),
+	CASE(put__against_model),
+	CASE(npaths_clamp__every_announcement),
+	CASE(npaths_clamp__no_announcement),
+};
+
+int main(void)
+{
+	return unit_main(tests, ARRAY_SIZE(tests));
 }

@@ -55,7 +55,7 @@ static void set_csum(u8 *hdr, u16 csum)
 	hdr[31] = csum;
 }
 
-TEST(parse__golden)
+static void parse__golden(void)
 {
 	struct rds_hdr h;
 
@@ -63,7 +63,7 @@ TEST(parse__golden)
 	EXPECT(same_hdr(&h, &golden_hdr));
 }
 
-TEST(build__golden_over_dirty_buffer)
+static void build__golden_over_dirty_buffer(void)
 {
 	u8 out[RDS_HDR_LEN];
 
@@ -73,7 +73,7 @@ TEST(build__golden_over_dirty_buffer)
 }
 
 /* D3, D10: every truncation; the buffer is exactly as long as it claims, for ASan. */
-TEST(parse__truncated)
+static void parse__truncated(void)
 {
 	struct rds_hdr h, before;
 	size_t n;
@@ -90,7 +90,7 @@ TEST(parse__truncated)
 	}
 }
 
-TEST(parse__longer_buffer_and_unaligned)
+static void parse__longer_buffer_and_unaligned(void)
 {
 	u8 buf[RDS_HDR_LEN + 16];
 	struct rds_hdr h;
@@ -104,7 +104,7 @@ TEST(parse__longer_buffer_and_unaligned)
 	}
 }
 
-TEST(parse_build__random)
+static void parse_build__random(void)
 {
 	struct choices c = { .state = 1 };
 	u8 in[RDS_HDR_LEN], out[RDS_HDR_LEN];
@@ -122,7 +122,7 @@ TEST(parse_build__random)
 	}
 }
 
-TEST(csum__vectors)
+static void csum__vectors(void)
 {
 	/* the example of RFC 1071, section 3: sum ddf2 */
 	static const u8 rfc[8] = { 0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7 };
@@ -152,7 +152,7 @@ TEST(csum__vectors)
 }
 
 /* The sum modulo 65535 as 384-bit arithmetic would give it: byte weights 256 and 1. */
-TEST(csum__against_model)
+static void csum__against_model(void)
 {
 	struct choices c = { .state = 2 };
 	u8 hdr[RDS_HDR_LEN];
@@ -169,7 +169,7 @@ TEST(csum__against_model)
 	}
 }
 
-TEST(csum__own_field_does_not_count)
+static void csum__own_field_does_not_count(void)
 {
 	u8 hdr[RDS_HDR_LEN];
 	u16 want;
@@ -184,7 +184,7 @@ TEST(csum__own_field_does_not_count)
 }
 
 /* Of the 65536 values of the field, "none" and the right one are accepted. */
-TEST(csum_ok__every_value)
+static void csum_ok__every_value(void)
 {
 	u8 hdr[RDS_HDR_LEN];
 	u16 want;
@@ -206,7 +206,7 @@ TEST(csum_ok__every_value)
 	}
 }
 
-TEST(csum_ok__every_bit_flip)
+static void csum_ok__every_bit_flip(void)
 {
 	u8 hdr[RDS_HDR_LEN];
 	int bit;
@@ -221,7 +221,7 @@ TEST(csum_ok__every_bit_flip)
 	}
 }
 
-TEST(is_cong__every_flags_value)
+static void is_cong__every_flags_value(void)
 {
 	struct rds_hdr h = { .len = RDS_CONG_MAP_BYTES };
 	int flags;
@@ -233,7 +233,7 @@ TEST(is_cong__every_flags_value)
 	}
 }
 
-TEST(map_valid__only_one_length)
+static void map_valid__only_one_length(void)
 {
 	static const u32 len[] = {
 		0, 1, 8191, 8192, 8193, 16384, 65536, 1U << 20, 0x80002000, 0xffffffff
@@ -246,4 +246,24 @@ TEST(map_valid__only_one_length)
 		EXPECT_EQ(rds_map_valid(&h), len[i] == 8192);
 		EXPECT(rds_hdr_is_cong(&h));
 	}
+}
+
+static const struct unit_test tests[] = {
+	CASE(parse__golden),
+	CASE(build__golden_over_dirty_buffer),
+	CASE(parse__truncated),
+	CASE(parse__longer_buffer_and_unaligned),
+	CASE(parse_build__random),
+	CASE(csum__vectors),
+	CASE(csum__against_model),
+	CASE(csum__own_field_does_not_count),
+	CASE(csum_ok__every_value),
+	CASE(csum_ok__every_bit_flip),
+	CASE(is_cong__every_flags_value),
+	CASE(map_valid__only_one_length),
+};
+
+int main(void)
+{
+	return unit_main(tests, ARRAY_SIZE(tests));
 }

@@ -21,7 +21,7 @@ static u64 model_cleared(const u8 *old, const u8 *new)
 	return mask;
 }
 
-TEST(map_test__every_port)
+static void map_test__every_port(void)
 {
 	u32 port;
 
@@ -36,7 +36,7 @@ TEST(map_test__every_port)
 	}
 }
 
-TEST(map_cleared__one_port)
+static void map_cleared__one_port(void)
 {
 	u32 port;
 
@@ -50,7 +50,7 @@ TEST(map_cleared__one_port)
 	}
 }
 
-TEST(map_cleared__ends_of_the_map)
+static void map_cleared__ends_of_the_map(void)
 {
 	memset(map_old, 0, sizeof(map_old));
 	memset(map_new, 0, sizeof(map_new));
@@ -62,7 +62,7 @@ TEST(map_cleared__ends_of_the_map)
 	EXPECT_EQ(rds_map_cleared(map_old, map_new), 1ULL | 1ULL << 63);
 }
 
-TEST(map_cleared__random_against_model)
+static void map_cleared__random_against_model(void)
 {
 	struct choices c = { .state = 5 };
 	int i, k, at;
@@ -79,4 +79,16 @@ TEST(map_cleared__random_against_model)
 		EXPECT_EQ(rds_map_cleared(map_old + at, map_new + at),
 			  model_cleared(map_old + at, map_new + at));
 	}
+}
+
+static const struct unit_test tests[] = {
+	CASE(map_test__every_port),
+	CASE(map_cleared__one_port),
+	CASE(map_cleared__ends_of_the_map),
+	CASE(map_cleared__random_against_model),
+};
+
+int main(void)
+{
+	return unit_main(tests, ARRAY_SIZE(tests));
 }

@@ -6,7 +6,7 @@
 #include "wire.h"
 
 /* Every flags value, sequences below, at and above what is expected. */
-TEST(accept__truth_table)
+static void accept__truth_table(void)
 {
 	static const u64 value[] = { 0, 1, 2, 3, 99, 100, 101, 1ULL << 32, 1ULL << 63, ~0ULL };
 	size_t n, s;
@@ -26,7 +26,7 @@ TEST(accept__truth_table)
 	}
 }
 
-TEST(accept__first_message_and_gaps)
+static void accept__first_message_and_gaps(void)
 {
 	u64 next = 0;
 
@@ -40,7 +40,7 @@ TEST(accept__first_message_and_gaps)
 }
 
 /* Hand-made: the ack of 2 and 3 is lost with the link, 4 never arrived. */
-TEST(model__link_breaks_before_the_ack)
+static void model__link_breaks_before_the_ack(void)
 {
 	struct seq_model m;
 	int i;
@@ -59,7 +59,7 @@ TEST(model__link_breaks_before_the_ack)
 	EXPECT_EQ(m.last_id, 4);
 }
 
-TEST(model__sender_restarts)
+static void model__sender_restarts(void)
 {
 	struct seq_model m;
 	int i;
@@ -79,7 +79,7 @@ TEST(model__sender_restarts)
 }
 
 /* What the generation number is for: the first message is lost and repeated. */
-TEST(model__restart_with_a_lost_first_message)
+static void model__restart_with_a_lost_first_message(void)
 {
 	struct seq_model m;
 	int generation;
@@ -117,12 +117,27 @@ static void random_runs(u64 seed, bool restarts)
 	EXPECT(dups > 1000);	/* or the runs tested nothing */
 }
 
-TEST(model__random_breaks_and_cancels)
+static void model__random_breaks_and_cancels(void)
 {
 	random_runs(7, false);
 }
 
-TEST(model__random_breaks_cancels_and_restarts)
+static void model__random_breaks_cancels_and_restarts(void)
 {
 	random_runs(8, true);
+}
+
+static const struct unit_test tests[] = {
+	CASE(accept__truth_table),
+	CASE(accept__first_message_and_gaps),
+	CASE(model__link_breaks_before_the_ack),
+	CASE(model__sender_restarts),
+	CASE(model__restart_with_a_lost_first_message),
+	CASE(model__random_breaks_and_cancels),
+	CASE(model__random_breaks_cancels_and_restarts),
+};
+
+int main(void)
+{
+	return unit_main(tests, ARRAY_SIZE(tests));
 }

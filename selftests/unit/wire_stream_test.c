@@ -24,7 +24,7 @@ static void announce(struct rds_stream *s, u32 len)
 	EXPECT_EQ(rds_stream_hdr(s, raw, sizeof(raw)), sizeof(raw));
 }
 
-TEST(reset__from_any_memory)
+static void reset__from_any_memory(void)
 {
 	struct rds_stream s;
 
@@ -36,7 +36,7 @@ TEST(reset__from_any_memory)
 }
 
 /* Three messages, one of them empty: every pair of cuts. */
-TEST(feed__every_two_cuts)
+static void feed__every_two_cuts(void)
 {
 	u8 buf[256];
 	size_t n = 0, a, b;
@@ -92,7 +92,7 @@ static void random_stream(struct choices *c, u8 *buf, size_t size)
 	EXPECT(stream_same(&log, &want));
 }
 
-TEST(feed__random_streams_and_cuts)
+static void feed__random_streams_and_cuts(void)
 {
 	struct choices c = { .state = 6 };
 	size_t size = 1 << 18;
@@ -105,7 +105,7 @@ TEST(feed__random_streams_and_cuts)
 }
 
 /* C13, D15, D18 */
-TEST(hdr__length_limit)
+static void hdr__length_limit(void)
 {
 	static const u32 ok[] = { 0, 1, 8192, (1U << 20) - 1, 1U << 20 };
 	static const u32 bad[] = {
@@ -129,7 +129,7 @@ TEST(hdr__length_limit)
 }
 
 /* A congestion frame of a strange size keeps the framing and is not a map. */
-TEST(hdr__congestion_frame_of_any_size)
+static void hdr__congestion_frame_of_any_size(void)
 {
 	static const u32 lens[] = { 0, 1, 8191, 8192, 8193, 1U << 20 };
 	size_t i;
@@ -147,7 +147,7 @@ TEST(hdr__congestion_frame_of_any_size)
 	}
 }
 
-TEST(hdr__takes_only_the_header)
+static void hdr__takes_only_the_header(void)
 {
 	u8 buf[RDS_HDR_LEN + 40];
 	struct rds_stream s;
@@ -172,7 +172,7 @@ TEST(hdr__takes_only_the_header)
 	}
 }
 
-TEST(hdr__no_bytes)
+static void hdr__no_bytes(void)
 {
 	struct rds_stream s;
 
@@ -183,7 +183,7 @@ TEST(hdr__no_bytes)
 }
 
 /* D7: received, promised and remaining are compared at each step. */
-TEST(took__more_than_promised)
+static void took__more_than_promised(void)
 {
 	struct rds_stream s;
 
@@ -209,7 +209,7 @@ TEST(took__more_than_promised)
 	EXPECT_EQ(s.need, RDS_STREAM_BAD);
 }
 
-TEST(started__out_of_turn)
+static void started__out_of_turn(void)
 {
 	struct rds_stream s;
 
@@ -228,7 +228,7 @@ TEST(started__out_of_turn)
 	EXPECT_EQ(s.need, RDS_STREAM_BAD);
 }
 
-TEST(bad__stays_bad_until_reset)
+static void bad__stays_bad_until_reset(void)
 {
 	u8 buf[RDS_HDR_LEN] = { 0 };
 	struct rds_stream s;
@@ -243,4 +243,22 @@ TEST(bad__stays_bad_until_reset)
 	rds_stream_reset(&s);
 	EXPECT_EQ(rds_stream_hdr(&s, buf, sizeof(buf)), sizeof(buf));
 	EXPECT_EQ(s.need, RDS_STREAM_START);
+}
+
+static const struct unit_test tests[] = {
+	CASE(reset__from_any_memory),
+	CASE(feed__every_two_cuts),
+	CASE(feed__random_streams_and_cuts),
+	CASE(hdr__length_limit),
+	CASE(hdr__congestion_frame_of_any_size),
+	CASE(hdr__takes_only_the_header),
+	CASE(hdr__no_bytes),
+	CASE(took__more_than_promised),
+	CASE(started__out_of_turn),
+	CASE(bad__stays_bad_until_reset),
+};
+
+int main(void)
+{
+	return unit_main(tests, ARRAY_SIZE(tests));
 }

@@ -5,8 +5,8 @@
 # (times kept, so rebuilds are incremental) and compiled there.
 #
 # usage: build.sh [debian|uml-kasan] [make arguments...]
-# environment: KDIR (kernel build folder), RDS_CACHE, MODROOT (where the
-# module tree for guests goes; default build/<kernel>/root)
+# environment: KDIR (kernel build folder), RDS_CACHE, OUT_SUFFIX (build beside,
+# in build/<kernel>-<suffix>, without a module tree for guests)
 
 set -u -o pipefail
 export LC_ALL=C
@@ -16,8 +16,9 @@ top=$(cd "$here/../.." && pwd)
 RDS_CACHE=${RDS_CACHE:-$HOME/.cache/rds}
 kernel=${1:-debian}
 [ $# -gt 0 ] && shift
-out=$top/build/$kernel
-args=(CONFIG_RDS=m CONFIG_RDS_TCP=m CONFIG_IPV6=y)
+out=$top/build/$kernel${OUT_SUFFIX:+-$OUT_SUFFIX}
+# BTF would need pahole; the struct layouts come from the headers in any case
+args=(CONFIG_RDS=m CONFIG_RDS_TCP=m CONFIG_IPV6=y CONFIG_DEBUG_INFO_BTF_MODULES=)
 
 die() { printf 'build: %s\n' "$*" >&2; exit 1; }
 
@@ -65,7 +66,7 @@ done
 # and ours.
 root=$out/root
 base=$RDS_CACHE/img/$([ "$kernel" = debian ] && echo 6.12 || echo uml-kasan)
-if [ -f "$base/version" ]; then
+if [ -f "$base/version" ] && [ -z "${OUT_SUFFIX:-}" ]; then
 	v=$(cat "$base/version")
 	tree=$root/lib/modules/$v
 	if [ ! -f "$tree/.complete" ] || [ "$base/version" -nt "$tree/.complete" ]; then

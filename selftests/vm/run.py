@@ -36,26 +36,46 @@ def say(line=""):
 
 
 class Lock:
-    """One set of QEMU guests at a time; user-mode guests do not count."""
+    """One set of QEMU guests at a time, and one user-mode guest more than there are processors."""
 
     def __init__(self, kernel):
-        name = "qemu.lock" if kernel == "debian" else f"{kernel}.lock"
-        self.file = open(os.path.join(CACHE, name), "w")
+        slots = 1 if kernel == "debian" else (os.cpu_count() or 1) + 1
+        self.paths = [os.path.join(CACHE, f"run-{kernel}-{i}.lock") for i in range(slots)]
+        self.file = None
+
+    def attempt(self):
+        for path in self.paths:
+            f = open(path, "a+")
+            try:
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                f.close()
+                continue
+            f.truncate(0)
+            f.write(f"process {os.getpid()}: {' '.join(sys.argv[1:])}")
+            f.flush()
+            self.file = f
+            return True
+        return False
+
+    def holder(self):
+        try:
+            with open(self.paths[0]) as f:
+                return f.read(200)
+        except OSError:
+            return "?"
 
     def __enter__(self):
         end = time.monotonic() + LOCK_WAIT
         told = 0
-        while True:
-            try:
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return self
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    raise GuestError(f"another run has held {self.file.name} for an hour")
-                if time.monotonic() - told > 30:
-                    say("# waiting: another run has guests up")
-                    told = time.monotonic()
-                time.sleep(0.5)
+        while not self.attempt():
+            if time.monotonic() > end:
+                raise GuestError(f"another run has had guests up for an hour ({self.holder()})")
+            if time.monotonic() - told > 30:
+                say(f"# waiting: another run has guests up ({self.holder()})")
+                told = time.monotonic()
+            time.sleep(0.5)
+        return self
 
     def __exit__(self, *_):
         self.file.close()

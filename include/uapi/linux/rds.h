@@ -90,7 +90,7 @@ typedef __u8	rds_tos_t;
 #define RDS6_INFO_TCP_SOCKETS		10016
 #define RDS6_INFO_IB_CONNECTIONS	10017
 #define RDS_INFO_LAST			10017
-#define RDS_INFO_PATHS			10018	/* not in other implementations */
+#define RDS_INFO_PATHS			10100	/* not in other implementations */
 
 /**
  * struct rds_info_counter - record of RDS_INFO_COUNTERS

@@ -101,8 +101,7 @@ void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock)
 /* The link is established; TCP socket locked.  False if the core is about to start() anew. */
 static bool rds_tcp_link_up(struct rds_tcp_path *tp, struct sock *sk)
 {
-	tp->tx.base = tcp_sk(sk)->write_seq;
-	tp->tx.una = tp->tx.base;
+	rds_tcp_tx_begin(tp, sk);
 	tp->up = rds_path_link_up(tp->path, tp->epoch);
 	return tp->up;
 }
@@ -152,6 +151,7 @@ static void rds_tcp_attach(struct rds_tcp_path *tp, struct socket *sock)
 	tp->data_ready = sk->sk_data_ready;
 	tp->state_change = sk->sk_state_change;
 	tp->write_space = sk->sk_write_space;
+	rds_tcp_tx_begin(tp, sk);
 	rcu_assign_sk_user_data(sk, tp);
 	WRITE_ONCE(sk->sk_data_ready, rds_tcp_data_ready);
 	sk->sk_state_change = rds_tcp_state_change;
@@ -230,32 +230,21 @@ static int rds_tcp_dial(struct rds_tcp_path *tp)
 	return err == -EINPROGRESS ? 0 : err;
 }
 
-static void rds_tcp_unlink(struct rds_tcp_path *tp, bool abort);
-
 /*
- * Make the newest parked socket the link.  What the older ones received was acknowledged
- * to the peer, so it is delivered first; the link that an earlier start() adopted, but
- * that never came up because the peer called again, is treated like them.
+ * Make the oldest parked socket the link.  If there are more the core hears of it again
+ * and goes on to the next, after stop() has emptied this one.
  */
 static int rds_tcp_adopt(struct rds_tcp_path *tp)
 {
-	struct socket *sock;
+	struct socket *sock = rds_tcp_unpark(tp);
 	struct sock *sk;
 
-	while ((sock = rds_tcp_unpark(tp))) {
-		if (tp->sock) {
-			tp->up = true;
-			rds_tcp_unlink(tp, false);
-		}
-		lock_sock(sock->sk);
-		rds_tcp_attach(tp, sock);
-		release_sock(sock->sk);
-	}
-	if (!tp->sock)
+	if (!sock)
 		return -ENOENT;
 
-	sk = tp->sock->sk;
+	sk = sock->sk;
 	lock_sock(sk);
+	rds_tcp_attach(tp, sock);
 	if (rds_tcp_link_up(tp, sk)) {
 		rds_tcp_read(tp, sk);
 		/* The peer may have closed it by now; what it sent before counts. */
@@ -263,12 +252,13 @@ static int rds_tcp_adopt(struct rds_tcp_path *tp)
 			rds_path_drop(tp->path, tp->epoch, rds_tcp_why(sk));
 	}
 	release_sock(sk);
+	rds_tcp_announce(tp);
 	return 0;
 }
 
 /**
  * rds_tcp_start() - make a link
- * @p: path without a link that is UP
+ * @p: path without a link
  * @epoch: goes with every upcall about this link
  * @adopt: take the parked socket instead of dialling
  *
@@ -279,16 +269,12 @@ int rds_tcp_start(struct rds_path *p, u32 epoch, bool adopt)
 	struct rds_tcp_path *tp = rds_path_priv(p);
 	int err;
 
-	/* A nudge that is still around when the peer has dialled back. */
-	if (tp->sock && !(adopt && tp->adopted))
-		rds_tcp_unlink(tp, false);
-
+	if (WARN_ON_ONCE(tp->sock))
+		return -EISCONN;
 	err = rds_tcp_tx_init(tp);
 	if (err)
 		return err;
-	/* Nothing uses the old epoch: there is no link, or it did not come up. */
 	tp->epoch = epoch;
-	tp->adopted = adopt;
 	return adopt ? rds_tcp_adopt(tp) : rds_tcp_dial(tp);
 }
 
@@ -352,9 +338,14 @@ static void rds_tcp_drain(struct rds_tcp_path *tp)
 		rds_tcp_count(RDS_TCP_DRAIN_TIMEOUT);
 }
 
-/* Take the socket down and forget all state of the link. */
-static void rds_tcp_unlink(struct rds_tcp_path *tp, bool abort)
+/**
+ * rds_tcp_stop() - take the link down
+ * @p: path, link mutex held
+ * @abort: do not wait for the peer, reset the connection
+ */
+void rds_tcp_stop(struct rds_path *p, bool abort)
 {
+	struct rds_tcp_path *tp = rds_path_priv(p);
 	struct socket *sock = tp->sock;
 
 	if (sock) {
@@ -374,19 +365,6 @@ static void rds_tcp_unlink(struct rds_tcp_path *tp, bool abort)
 	rds_tcp_rx_reset(tp);
 	if (sock)
 		rds_tcp_reset_sock(sock);
-}
-
-/**
- * rds_tcp_stop() - take the link down
- * @p: path, link mutex held
- * @abort: do not wait for the peer, reset the connection
- */
-void rds_tcp_stop(struct rds_path *p, bool abort)
-{
-	struct rds_tcp_path *tp = rds_path_priv(p);
-
-	rds_tcp_unlink(tp, abort);
-	tp->adopted = false;
 }
 
 /**

@@ -43,7 +43,7 @@ static bool rds_tcp_owns_addr6(struct net *net, const struct in6_addr *addr, u32
 #if IS_ENABLED(CONFIG_IPV6)
 	struct net_device *dev = NULL;
 
-	if (!ipv6_mod_enabled() || ipv6_addr_loopback(addr))
+	if (!ipv6_mod_enabled())
 		return false;
 	if (scope) {
 		dev = dev_get_by_index_rcu(net, scope);
@@ -63,15 +63,13 @@ static bool rds_tcp_owns_addr6(struct net *net, const struct in6_addr *addr, u32
  * @scope: interface of a link-local address, else 0
  *
  * Context: under RCU.
- * Return: true if it is; false for loopback addresses, which have a transport of their
- * own.
+ * Return: true if it is, loopback addresses included: the core asks the loopback transport
+ * first, unless the application chose this one.
  */
 bool rds_tcp_owns_addr(struct net *net, const struct in6_addr *addr, u32 scope)
 {
 	if (!ipv6_addr_v4mapped(addr))
 		return rds_tcp_owns_addr6(net, addr, scope);
-	if (ipv4_is_loopback(addr->s6_addr32[3]))
-		return false;
 	return inet_addr_type(net, addr->s6_addr32[3]) == RTN_LOCAL;
 }
 

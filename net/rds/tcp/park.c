@@ -8,7 +8,7 @@
  * our callbacks; TCP collects what arrives.  The core decides when start() adopts it.
  *
  * What TCP collects it also acknowledges.  So a parked socket must not be thrown away
- * when the peer comes once more: they queue up, and start() empties the older ones.
+ * when the peer comes once more: they queue up, and each becomes the link in turn.
  */
 #include <linux/in6.h>
 #include <net/inet_sock.h>
@@ -111,6 +111,22 @@ struct socket *rds_tcp_unpark(struct rds_tcp_path *tp)
 	sock = rds_tcp_unpark_locked(tp);
 	spin_unlock(&tp->lock);
 	return sock;
+}
+
+/**
+ * rds_tcp_announce() - tell the core about parked sockets it may not know of
+ * @tp: path; start() has just taken one
+ */
+void rds_tcp_announce(struct rds_tcp_path *tp)
+{
+	int err = 0;
+
+	spin_lock(&tp->lock);
+	if (tp->nr_parked)
+		err = rds_path_accept(tp->path);
+	spin_unlock(&tp->lock);
+	if (err)
+		rds_tcp_discard(tp->path);
 }
 
 /* Leave @sock for start() to adopt; takes @sock in every case. */

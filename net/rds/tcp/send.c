@@ -10,7 +10,7 @@
  *
  * What TCP has no room for stays in the batch, and the next call begins with it.  TCP
  * tells about room through rds_tcp_write_space(), which runs under the TCP socket lock
- * for every acknowledgement while SOCK_NOSPACE is set; it reports the acknowledged
+ * for every ACK while SOCK_NOSPACE is set; it reports the acknowledged
  * position to the core and, if send() left something behind, kicks the path.
  *
  * MSG_MORE is not used: with a full send buffer and nothing in flight nobody would
@@ -367,7 +367,7 @@ out:
 }
 
 /**
- * rds_tcp_tx_init() - make ready for a new link
+ * rds_tcp_tx_init() - allocate what a link needs
  * @tp: path without a link
  *
  * Return: 0 or -ENOMEM.
@@ -381,11 +381,24 @@ int rds_tcp_tx_init(struct rds_tcp_path *tp)
 		if (!tx->batch)
 			return -ENOMEM;
 	}
-	tx->end = 0;
-	tx->newest = 0;
+	return 0;
+}
+
+/**
+ * rds_tcp_tx_begin() - stream position 0 is the next byte that is sent
+ * @tp: path
+ * @sk: its socket, locked; nothing was sent on it
+ */
+void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk)
+{
+	struct rds_tcp_tx *tx = &tp->tx;
+
+	WRITE_ONCE(tx->base, tcp_sk(sk)->write_seq);
+	WRITE_ONCE(tx->una, tx->base);
+	WRITE_ONCE(tx->end, 0);
+	WRITE_ONCE(tx->newest, 0);
 	tx->acked = 0;
 	tx->blocked = false;
-	return 0;
 }
 
 /**

@@ -129,7 +129,6 @@ struct rds_tcp_rx {
  * @parked: accepted sockets that wait for adoption, oldest first
  * @nr_parked: their number
  * @epoch: epoch of the link (link mutex; constant while callbacks are installed)
- * @adopted: the link was accepted, not dialled (link mutex)
  * @up: the link is canonical and established: its bytes are messages (sk)
  * @draining: stop() waits for TCP's callbacks (sk)
  * @events: callbacks seen while @draining (sk)
@@ -144,12 +143,11 @@ struct rds_tcp_rx {
  */
 struct rds_tcp_path {
 	struct rds_path *path;
-	spinlock_t lock;
+	spinlock_t lock;	/* parked, nr_parked, changes of sock */
 	struct socket *sock;
 	struct socket *parked[RDS_TCP_PARKED_MAX];
 	unsigned int nr_parked;
 	u32 epoch;
-	bool adopted;
 	bool up;
 	bool draining;
 	u32 events;
@@ -238,6 +236,7 @@ bool rds_tcp_owns_addr(struct net *net, const struct in6_addr *addr, u32 scope);
 void rds_tcp_listen_ready(struct sock *sk);
 void rds_tcp_accept_work(struct work_struct *work);
 struct socket *rds_tcp_unpark(struct rds_tcp_path *tp);
+void rds_tcp_announce(struct rds_tcp_path *tp);
 void rds_tcp_discard(struct rds_path *p);
 void rds_tcp_reset_sock(struct socket *sock);
 
@@ -254,6 +253,7 @@ int rds_tcp_send(struct rds_path *p);
 void rds_tcp_write_space(struct sock *sk);
 void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk);
 int rds_tcp_tx_init(struct rds_tcp_path *tp);
+void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk);
 void rds_tcp_tx_reset(struct rds_tcp_path *tp);
 void rds_tcp_tx_free(struct rds_tcp_path *tp);
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 */
+/* Queued messages are charged to the memory cgroup of their owner (R14, K1). */
+#include "rds_util.h"
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#define ROOT "/tmp/rds-cgroup"
+#define GROUP ROOT "/rds-test"
+#define TOTAL (8 << 20)
+
+static char buf[65536];
+
+static int put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static long charged(void)
+{
+	FILE *f = fopen(GROUP "/memory.current", "r");
+	long v = -1;
+
+	if (f) {
+		if (fscanf(f, "%ld", &v) != 1)
+			v = -1;
+		fclose(f);
+	}
+	return v;
+}
+
+/* An empty group with the memory controller; 0 or a negative errno. */
+static int group(void)
+{
+	int ret;
+
+	mkdir(ROOT, 0755);
+	if (mount("none", ROOT, "cgroup2", 0, NULL) && errno != EBUSY)
+		return -errno;
+	ret = put(ROOT "/cgroup.subtree_control", "+memory");
+	if (ret)
+		return ret;
+	rmdir(GROUP);
+	return mkdir(GROUP, 0755) ? -errno : 0;
+}
+
+static void no_group(void)
+{
+	rmdir(GROUP);
+	umount2(ROOT, MNT_DETACH);
+}
+
+/* Queues TOTAL bytes where they stay; reports and waits to be killed. */
+static int hold(int fd, const char *dst, unsigned int port, int pipe_fd)
+{
+	long v[2];
+	int sent = 0, n;
+
+	v[0] = charged();
+	while (sent < TOTAL) {
+		n = send_to(fd, dst, port, buf, sizeof(buf), MSG_DONTWAIT);
+		if (n != sizeof(buf))
+			break;
+		sent += n;
+	}
+	v[1] = sent == TOTAL ? charged() : -errno;
+	if (write(pipe_fd, v, sizeof(v)) != sizeof(v))
+		return 1;
+	pause();
+	return 0;
+}
+
+/* How much the group's charge grows when its only process queues TOTAL bytes. */
+static long growth(const char *src, const char *dst, int recv_side)
+{
+	long v[2] = { 0, -1 };
+	int p[2];
+	pid_t pid;
+
+	if (pipe(p))
+		return -errno;
+	pid = fork();
+	if (!pid) {
+		int fd;
+
+		if (put(GROUP "/cgroup.procs", "0"))
+			_exit(1);
+		fd = rds_bound(src, 5000);
+		if (set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, 2 * TOTAL) ||
+		    set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, 2 * TOTAL))
+			_exit(2);
+		_exit(hold(fd, dst, recv_side ? 5000 : 9, p[1]));
+	}
+	close(p[1]);
+	if (read(p[0], v, sizeof(v)) != sizeof(v))
+		v[1] = -1;
+	close(p[0]);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return v[1] < 0 ? v[1] : v[1] - v[0];
+}
+
+#define GROUP_OR_SKIP() do { \
+	int __ret = group(); \
+	if (__ret == -ENODEV || __ret == -ENOENT || __ret == -EINVAL) \
+		SKIP(_exit(KSFT_SKIP), "no memory cgroups: %s", strerror(-__ret)); \
+	ASSERT_EQ(0, __ret); \
+} while (0)
+
+/* Messages that wait for an unreachable peer. */
+TEST(cgroup__send_queue)
+{
+	long grown;
+
+	SKIP_REF("charges nothing");
+	SETUP_PAIR();
+	GROUP_OR_SKIP();
+	grown = growth("10.1.0.1", "10.1.0.77", 0);
+	no_group();
+	EXPECT_LE(TOTAL * 8L / 10, grown);
+	EXPECT_GE(TOTAL * 2L, grown);
+}
+
+/* Messages in a receive queue, here the sender's own. */
+TEST(cgroup__receive_queue)
+{
+	long grown;
+
+	SKIP_REF("charges nothing");
+	SETUP_LOCAL();
+	GROUP_OR_SKIP();
+	grown = growth("127.0.0.1", "127.0.0.1", 1);
+	no_group();
+	EXPECT_LE(TOTAL * 8L / 10, grown);
+	EXPECT_GE(TOTAL * 3L, grown);
+}
+
+/* The charge is given back when the queue goes. */
+TEST(cgroup__uncharged)
+{
+	SKIP_REF("charges nothing");
+	SETUP_PAIR();
+	GROUP_OR_SKIP();
+	EXPECT_LE(TOTAL * 8L / 10, growth("10.1.0.1", "10.1.0.77", 0));
+	EXPECT_TRUE(WAIT_UNTIL(charged() < TOTAL / 4));
+	no_group();
+}
+
+TEST_HARNESS_MAIN

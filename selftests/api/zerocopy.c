@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 */
+/* Zero-copy send on TCP-bound sockets: completions, limits, failures. */
+#include "rds_duo.h"
+
+#include <sys/resource.h>
+
+static unsigned char out[200000];
+
+static unsigned char *pages(size_t n)
+{
+	unsigned char *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		p[i] = i * 7 + i / 251;
+	return p;
+}
+
+static int zc_send(int fd, const void *p, size_t len, __u32 cookie, int flags)
+{
+	return send_cmsg(fd, NULL, 0, p, len, MSG_ZEROCOPY | flags,
+			 RDS_CMSG_ZCOPY_COOKIE, &cookie, 4);
+}
+
+/* Takes one completion record: the number of cookies, 0 if none, -1 if bad. */
+static int zc_get(int fd, struct rds_zcopy_cookies *z)
+{
+	struct cmsghdr *c;
+	struct rx rx;
+	int i;
+
+	if (rx_msg(fd, out, 1, MSG_DONTWAIT, &rx) < 0)
+		return rx.err == EAGAIN ? 0 : -1;
+	c = rx_cmsg(&rx, SOL_RDS, RDS_CMSG_ZCOPY_COMPLETION);
+	if (rx.ret || !c || c->cmsg_len != CMSG_LEN(36) || rx.m.msg_namelen)
+		return -1;
+	memcpy(z, CMSG_DATA(c), sizeof(*z));
+	for (i = z->num; i < 8; i++)
+		if (z->cookies[i])
+			return -1;
+	return z->num;
+}
+
+static int zc_wait(int fd, struct rds_zcopy_cookies *z)
+{
+	int n = 0;
+
+	WAIT_UNTIL((n = zc_get(fd, z)) != 0);
+	return n;
+}
+
+/* Loopback-bound sockets cannot; this is asked before the cookie. */
+TEST(zerocopy__loopback)
+{
+	int fd;
+
+	SETUP_LOCAL();
+	fd = rds_bound("127.0.0.1", 5000);
+	ASSERT_EQ(0, rds_connect(fd, "127.0.0.1", 5000));
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 1));
+	EXPECT_ERR(EOPNOTSUPP, zc_send(fd, out, 100, 1, 0));
+	EXPECT_ERR(EOPNOTSUPP, send(fd, out, 100, MSG_ZEROCOPY));
+	/* 8 before 9 */
+	EXPECT_ERR(EMSGSIZE, zc_send(fd, out, DEF_BUF + 1, 1, 0));
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 0));
+	EXPECT_ERR(EINVAL, zc_send(fd, out, 100, 1, 0));
+	EXPECT_EQ(100, send(fd, out, 100, 0));
+}
+
+/* The duo is used over TCP-bound sockets only. */
+#define TCP_ONLY() do { \
+	if (!strcmp(variant->aaddr, "127.0.0.1")) \
+		SKIP(_exit(KSFT_SKIP), "no zero copy on loopback-bound sockets"); \
+	ASSERT_EQ(0, set_int(self->a, SOL_SOCKET, SO_ZEROCOPY, 1)); \
+	ASSERT_EQ(0, set_timeo(self->b, SO_RCVTIMEO, WAIT_MS)); \
+} while (0)
+
+/* Content, sizes and odd offsets; one completion each, with its cookie. */
+TEST_F(duo, zerocopy__send)
+{
+	static const int size[] = { 1, 100, 4095, 4096, 4097, 65536, 100000 };
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(1 << 17);
+	int i, off;
+
+	TCP_ONLY();
+	for (i = 0; i < ARRAY_SIZE(size); i++) {
+		for (off = 0; off < 4096; off += 1365) {
+			__u32 cookie = i ? size[i] * 4096 + off : ~off;
+
+			ASSERT_EQ(size[i], zc_send(self->a, p + off, size[i], cookie, 0));
+			ASSERT_EQ(size[i], recv(self->b, out, sizeof(out), 0));
+			EXPECT_EQ(0, memcmp(p + off, out, size[i]));
+			ASSERT_EQ(1, zc_wait(self->a, &z));
+			EXPECT_EQ(cookie, z.cookies[0]);
+		}
+	}
+	EXPECT_EQ(0, zc_get(self->a, &z));
+}
+
+/* Many cookies: up to 8 a record, each exactly once (J1, J2). */
+TEST_F(duo, zerocopy__many_cookies)
+{
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(4096), seen[50] = {};
+	int i, n, got = 0;
+
+	TCP_ONLY();
+	for (i = 0; i < 50; i++)
+		ASSERT_EQ(1000, zc_send(self->a, p, 1000, i, 0));
+	for (i = 0; i < 50; i++)
+		ASSERT_EQ(1000, recv(self->b, out, sizeof(out), 0));
+	while (got < 50) {
+		n = zc_wait(self->a, &z);
+		ASSERT_LT(0, n);
+		ASSERT_GE(8, n);
+		for (i = 0; i < n; i++) {
+			ASSERT_GT(50, z.cookies[i]);
+			EXPECT_EQ(0, seen[z.cookies[i]]++);
+		}
+		got += n;
+	}
+	EXPECT_EQ(0, zc_get(self->a, &z));
+}
+
+/* POLLIN reports a completion; less than 56 bytes of control leave it there. */
+TEST_F(duo, zerocopy__control_space)
+{
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(4096);
+	struct rx rx;
+	int l;
+
+	TCP_ONLY();
+	ASSERT_EQ(10, zc_send(self->a, p, 10, 5, 0));
+	ASSERT_EQ(10, recv(self->b, out, sizeof(out), 0));
+	EXPECT_EQ(POLLIN, poll_for(self->a, POLLIN, WAIT_MS));
+	for (l = 0; l < 56; l += 8) {
+		EXPECT_EQ(-1, rx_msg_ctl(self->a, out, 1, MSG_DONTWAIT, &rx, l));
+		EXPECT_EQ(EAGAIN, rx.err);
+	}
+	EXPECT_ERR(EAGAIN, recv(self->a, out, 1, MSG_DONTWAIT));
+	EXPECT_EQ(1, zc_wait(self->a, &z));
+	EXPECT_EQ(5, z.cookies[0]);
+}
+
+/* A completion can come along with data, as the last cmsg. */
+TEST_F(duo, zerocopy__with_data)
+{
+	unsigned char *p = pages(4096);
+	struct cmsghdr *c;
+	struct rx rx;
+
+	TCP_ONLY();
+	ASSERT_EQ(0, set_int(self->a, SOL_SOCKET, SO_TIMESTAMP, 1));
+	ASSERT_EQ(10, zc_send(self->a, p, 10, 5, 0));
+	ASSERT_EQ(10, recv(self->b, out, sizeof(out), 0));
+	/* the completion alone must be there before the data comes */
+	ASSERT_EQ(POLLIN, poll_for(self->a, POLLIN, WAIT_MS));
+	ASSERT_TRUE(all_acked(self->a));
+	usleep(20000);
+	ASSERT_EQ(4, send(self->b, "data", 4, 0));
+	ASSERT_TRUE(WAIT_UNTIL(recv(self->a, out, 8, MSG_PEEK | MSG_DONTWAIT) == 4));
+	ASSERT_EQ(4, rx_msg(self->a, out, 10, 0, &rx));
+	c = CMSG_FIRSTHDR(&rx.m);
+	ASSERT_NE(NULL, c);
+	EXPECT_EQ(SO_TIMESTAMP, c->cmsg_type);
+	c = CMSG_NXTHDR(&rx.m, c);
+	ASSERT_NE(NULL, c);
+	EXPECT_EQ(RDS_CMSG_ZCOPY_COMPLETION, c->cmsg_type);
+}
+
+/* A blocking reader is woken by a completion (weakness 10). */
+TEST_F(duo, zerocopy__wakes_blocking_reader)
+{
+	unsigned char *p = pages(4096);
+	struct rx rx;
+	pid_t pid;
+
+	SKIP_REF("sleeps on");
+	TCP_ONLY();
+	ASSERT_EQ(0, set_timeo(self->a, SO_RCVTIMEO, WAIT_MS));
+	pid = fork();
+	if (!pid) {
+		_exit(rx_msg(self->a, out, 1, 0, &rx) ||
+		      !rx_cmsg(&rx, SOL_RDS, RDS_CMSG_ZCOPY_COMPLETION));
+	}
+	ASSERT_TRUE(WAIT_UNTIL(sleeping(pid)));
+	ASSERT_EQ(10, zc_send(self->a, p, 10, 5, 0));
+	ASSERT_EQ(10, recv(self->b, out, sizeof(out), 0));
+	EXPECT_EQ(0, reap(pid));
+}
+
+/* With SO_ZEROCOPY off completions stay where they are. */
+TEST_F(duo, zerocopy__switched_off)
+{
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(4096);
+
+	TCP_ONLY();
+	ASSERT_EQ(10, zc_send(self->a, p, 10, 5, 0));
+	ASSERT_EQ(10, recv(self->b, out, sizeof(out), 0));
+	ASSERT_EQ(POLLIN, poll_for(self->a, POLLIN, WAIT_MS));
+	ASSERT_EQ(0, set_int(self->a, SOL_SOCKET, SO_ZEROCOPY, 0));
+	EXPECT_EQ(0, zc_get(self->a, &z));
+	ASSERT_EQ(0, set_int(self->a, SOL_SOCKET, SO_ZEROCOPY, 1));
+	EXPECT_EQ(1, zc_wait(self->a, &z));
+}
+
+/* Cancelled messages complete, too. */
+TEST(zerocopy__cancel)
+{
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(8192);
+	struct sockaddr_storage ss;
+	socklen_t len;
+	int fd;
+
+	SETUP_PAIR();
+	fd = rds_bound("10.1.0.1", 5000);
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 1));
+	ASSERT_EQ(0, rds_connect(fd, "10.1.0.77", 9));
+	ASSERT_EQ(8192, zc_send(fd, p, 8192, 99, MSG_DONTWAIT));
+	EXPECT_EQ(0, zc_get(fd, &z));
+	len = mkaddr(&ss, "10.1.0.77", 9);
+	ASSERT_EQ(0, setsockopt(fd, SOL_RDS, RDS_CANCEL_SENT_TO, &ss, len));
+	EXPECT_EQ(1, zc_wait(fd, &z));
+	EXPECT_EQ(99, z.cookies[0]);
+}
+
+/* A call that fails after or while pinning completes nothing (J3, J4). */
+TEST(zerocopy__failing_send)
+{
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(5 * 4096);
+	int fd, i;
+
+	SETUP_PAIR();
+	munmap(p + 3 * 4096, 4096);
+	fd = rds_bound("10.1.0.1", 5000);
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 1));
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_SNDBUF, 40000));
+	ASSERT_EQ(0, rds_connect(fd, "10.1.0.77", 9));
+	for (i = 0; i < 50; i++) {
+		EXPECT_ERR(EFAULT, zc_send(fd, p, 4 * 4096, i, MSG_DONTWAIT));
+		EXPECT_ERR(EFAULT, zc_send(fd, p + 3 * 4096, 10, i, MSG_DONTWAIT));
+	}
+	/* and on a full queue */
+	ASSERT_EQ(40000, send(fd, out, 40000, MSG_DONTWAIT));
+	for (i = 0; i < 50; i++)
+		EXPECT_ERR(EAGAIN, zc_send(fd, p, 8192, i, MSG_DONTWAIT));
+	EXPECT_EQ(0, zc_get(fd, &z));
+	EXPECT_EQ(0, poll_for(fd, POLLIN, 0) && !is_ref());
+	p[0] = 1;
+}
+
+static int limited_sender(void *arg)
+{
+	struct rlimit rl = { 16 * 4096, 16 * 4096 };
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(16 * 4096);
+	struct sockaddr_storage ss;
+	int fd = *(int *)arg, i, n = 0;
+	socklen_t len = mkaddr(&ss, "10.1.0.77", 9);
+
+	if (setrlimit(RLIMIT_MEMLOCK, &rl) || setuid(4711))
+		return 1;
+	/* twice: what completed or failed is given back */
+	for (i = 0; i < 2; i++) {
+		for (n = 0; n < 100; n++)
+			if (zc_send(fd, p, 2 * 4096, n, MSG_DONTWAIT) != 2 * 4096)
+				break;
+		if (errno != ENOMEM || n < 1 || n > 8)
+			return 2;
+		if (setsockopt(fd, SOL_RDS, RDS_CANCEL_SENT_TO, &ss, len))
+			return 3;
+		while (n > 0) {
+			int got = zc_wait(fd, &z);
+
+			if (got <= 0)
+				return 4;
+			n -= got;
+		}
+	}
+	return n ? 5 : 0;
+}
+
+/* Payload counts against RLIMIT_MEMLOCK until it completes. */
+TEST(zerocopy__memlock_limit)
+{
+	int fd;
+
+	SETUP_PAIR();
+	fd = rds_bound("10.1.0.1", 5000);
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 1));
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, 1 << 20));
+	ASSERT_EQ(0, rds_connect(fd, "10.1.0.77", 9));
+	EXPECT_EQ(0, reap(spawn(limited_sender, &fd)));
+}
+
+/* Sockets closed, and processes gone, with pages still under way (J). */
+TEST_F(duo, zerocopy__close_in_flight)
+{
+	int i;
+
+	TCP_ONLY();
+	for (i = 0; i < 30; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			unsigned char *p = pages(8 * 4096);
+			int fd = rds_bound(variant->aaddr, 6000);
+
+			set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 1);
+			rds_connect(fd, variant->baddr, DUO_B);
+			_exit(zc_send(fd, p, 8 * 4096, i, MSG_DONTWAIT) < 0 &&
+			      errno != ENOBUFS);
+		}
+		ASSERT_EQ(0, reap(pid));
+		recv(self->b, out, 1, MSG_DONTWAIT);
+	}
+}
+
+TEST_HARNESS_MAIN
