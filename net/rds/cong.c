@@ -99,7 +99,10 @@ int rds_cong_join(struct rds_conn *c)
 
 	if (c->key.trans->type == RDS_TRANS_LOOP) {
 		c->floop = rds_cong_map_get(c->rn, &c->key.faddr, fscope);
-		return c->floop ? 0 : -ENOMEM;
+		if (!c->floop)
+			return -ENOMEM;
+		atomic_inc(&c->floop->nr_loop);
+		return 0;
 	}
 	map = rds_cong_map_get(c->rn, &c->key.laddr, lscope);
 	if (!map)
@@ -118,8 +121,10 @@ int rds_cong_join(struct rds_conn *c)
  */
 void rds_cong_leave(struct rds_conn *c)
 {
-	if (c->floop)
+	if (c->floop) {
+		atomic_dec(&c->floop->nr_loop);
 		rds_cong_map_put(c->rn, c->floop);
+	}
 	if (!c->lmap)
 		return;
 	spin_lock_bh(&c->lmap->lock);
@@ -198,7 +203,7 @@ void rds_cong_update(struct rds_sock *rs)
 	if (now == was)
 		return;
 	cong_publish(rn, rs->map);
-	if (!now) {
+	if (!now && atomic_read(&rs->map->nr_loop)) {
 		wake_up_all(&rs->map->wq);
 		cong_notify(rn, 1ULL << (rs->bound.port % RDS_CONG_MONITOR_SIZE));
 	}
@@ -371,7 +376,8 @@ static void cong_notify(struct rds_net *rn, u64 cleared)
 }
 
 /* Replace our copy of the peer's map; the ports that went from 1 to 0, modulo 64. */
-static bool cong_take_map(struct rds_conn *c, struct rds_incoming *inc, u64 *cleared)
+static bool cong_take_map(struct rds_conn *c, struct rds_incoming *inc, u64 *cleared,
+			  bool *changed)
 {
 	struct kvec kv = { .iov_len = RDS_CONG_MAP_BYTES };
 	struct iov_iter to;
@@ -384,6 +390,7 @@ static bool cong_take_map(struct rds_conn *c, struct rds_incoming *inc, u64 *cle
 	kv.iov_base = this_cpu_ptr(cong_scratch);
 	iov_iter_kvec(&to, ITER_DEST, &kv, 1, RDS_CONG_MAP_BYTES);
 	if (map && !inc->ops->read(inc, 0, &to, RDS_CONG_MAP_BYTES)) {
+		*changed = memcmp(map, this_cpu_ptr(cong_scratch), RDS_CONG_MAP_BYTES);
 		*cleared = rds_map_cleared(map, this_cpu_ptr(cong_scratch));
 		memcpy(map, this_cpu_ptr(cong_scratch), RDS_CONG_MAP_BYTES);
 		ok = true;
@@ -403,6 +410,7 @@ static bool cong_take_map(struct rds_conn *c, struct rds_incoming *inc, u64 *cle
 void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc)
 {
 	struct rds_conn *c = p->conn;
+	bool changed = false;
 	struct rds_ext e;
 	u64 cleared = 0;
 
@@ -411,12 +419,15 @@ void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_i
 		rds_mprds_generation(p, e.gen, 0);
 	if (!h->len)
 		return;		/* only a carrier of the generation */
-	if (!rds_map_valid(h) || !cong_take_map(c, inc, &cleared)) {
+	if (!rds_map_valid(h) || !cong_take_map(c, inc, &cleared, &changed)) {
 		rds_stat_inc(recv_drop_bad_cong);
 		trace_rds_drop(p, h, RDS_DROP_BAD_CONG);
 		return;
 	}
 	rds_stat_inc(cong_update_received);
+	/* Each link begins with a map; one that says nothing new is no event. */
+	if (!changed)
+		return;
 	wake_up_all(&c->cong_wq);
 	cong_notify(c->rn, cleared);
 }

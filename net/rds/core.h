@@ -500,6 +500,7 @@ void rds_mprds_work(struct work_struct *work);
  * @lock: guards @conns
  * @conns: connections that announce it, or (loopback) test it
  * @gen: number of changes so far
+ * @nr_loop: loopback connections that test it
  * @wq: loopback senders waiting for a bit to clear
  * @bits: 65536 bits, little endian bytes; atomic bit operations only
  */
@@ -514,6 +515,7 @@ struct rds_cong_map {
 	spinlock_t lock;
 	struct list_head conns;
 	atomic_t gen;
+	atomic_t nr_loop;
 	wait_queue_head_t wq;
 	unsigned long bits[RDS_CONG_MAP_BYTES / sizeof(long)];
 };

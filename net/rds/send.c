@@ -12,7 +12,9 @@
 #include "core.h"
 #include "trace.h"
 
-#define SEND_FLAGS_OK	(MSG_DONTWAIT | MSG_ZEROCOPY | MSG_NOSIGNAL | MSG_EOR | MSG_CMSG_COMPAT)
+/* MSG_BATCH is sendmmsg()'s own. */
+#define SEND_FLAGS_OK	(MSG_DONTWAIT | MSG_ZEROCOPY | MSG_NOSIGNAL | MSG_EOR | \
+			 MSG_CMSG_COMPAT | MSG_BATCH)
 /* Times a sender waits a tick for a dying connection to leave the table. */
 #define SEND_RETRIES	1000
 
@@ -42,7 +44,7 @@ struct send_ctx {
 static int send_destination(struct send_ctx *s)
 {
 	struct rds_sock *rs = s->rs;
-	bool named = s->msg->msg_name, has_peer;
+	bool named = s->msg->msg_name && s->msg->msg_namelen, has_peer;
 	u32 scope;
 	int err;
 

@@ -19,9 +19,14 @@ static int nr;
 
 #define SIZE(type, want)	static_assert(sizeof(type) == (want), #type)
 
-#define FIELD(type, field, off, size)					\
-	static_assert(offsetof(type, field) == (off) &&			\
-		      sizeof(((type *)0)->field) == (size), #type "." #field)
+/*
+ * Fields follow each other without gaps, so the offsets of all and the size of
+ * the whole give their sizes; LENGTH() is for those that have padding behind.
+ */
+#define FIELD(type, field, off)						\
+	static_assert(offsetof(type, field) == (off), #type "." #field)
+
+#define LENGTH(what, want)	static_assert(sizeof(what) == (want), #what)
 
 static void passed(const char *name)
 {
@@ -137,29 +142,29 @@ static void test_limits(void)
 static void test_counter(void)
 {
 	SIZE(struct rds_info_counter, 40);
-	FIELD(struct rds_info_counter, name, 0, 32);
-	FIELD(struct rds_info_counter, value, 32, 8);
+	FIELD(struct rds_info_counter, name, 0);
+	FIELD(struct rds_info_counter, value, 32);
 	passed("rds_info_counter");
 }
 
 static void test_connection(void)
 {
 	SIZE(struct rds_info_connection, 42);
-	FIELD(struct rds_info_connection, next_tx_seq, 0, 8);
-	FIELD(struct rds_info_connection, next_rx_seq, 8, 8);
-	FIELD(struct rds_info_connection, laddr, 16, 4);
-	FIELD(struct rds_info_connection, faddr, 20, 4);
-	FIELD(struct rds_info_connection, transport, 24, 16);
-	FIELD(struct rds_info_connection, flags, 40, 1);
-	FIELD(struct rds_info_connection, tos, 41, 1);
+	FIELD(struct rds_info_connection, next_tx_seq, 0);
+	FIELD(struct rds_info_connection, next_rx_seq, 8);
+	FIELD(struct rds_info_connection, laddr, 16);
+	FIELD(struct rds_info_connection, faddr, 20);
+	FIELD(struct rds_info_connection, transport, 24);
+	FIELD(struct rds_info_connection, flags, 40);
+	FIELD(struct rds_info_connection, tos, 41);
 
 	SIZE(struct rds6_info_connection, 65);
-	FIELD(struct rds6_info_connection, next_tx_seq, 0, 8);
-	FIELD(struct rds6_info_connection, next_rx_seq, 8, 8);
-	FIELD(struct rds6_info_connection, laddr, 16, 16);
-	FIELD(struct rds6_info_connection, faddr, 32, 16);
-	FIELD(struct rds6_info_connection, transport, 48, 16);
-	FIELD(struct rds6_info_connection, flags, 64, 1);
+	FIELD(struct rds6_info_connection, next_tx_seq, 0);
+	FIELD(struct rds6_info_connection, next_rx_seq, 8);
+	FIELD(struct rds6_info_connection, laddr, 16);
+	FIELD(struct rds6_info_connection, faddr, 32);
+	FIELD(struct rds6_info_connection, transport, 48);
+	FIELD(struct rds6_info_connection, flags, 64);
 	passed("rds_info_connection, rds6_info_connection");
 }
 
@@ -169,21 +174,21 @@ static void test_path(void)
 #ifdef RDS_INFO_PATHS
 	VALUE(RDS_INFO_PATHS, 10100);
 	SIZE(struct rds_info_path, 104);
-	FIELD(struct rds_info_path, laddr, 0, 16);
-	FIELD(struct rds_info_path, faddr, 16, 16);
-	FIELD(struct rds_info_path, transport, 32, 16);
-	FIELD(struct rds_info_path, state, 48, 16);
-	FIELD(struct rds_info_path, next_tx_seq, 64, 8);
-	FIELD(struct rds_info_path, next_rx_seq, 72, 8);
-	FIELD(struct rds_info_path, nr_queued, 80, 4);
-	FIELD(struct rds_info_path, nr_sent, 84, 4);
-	FIELD(struct rds_info_path, epoch, 88, 4);
-	FIELD(struct rds_info_path, backoff_ms, 92, 4);
-	FIELD(struct rds_info_path, scope, 96, 4);
-	FIELD(struct rds_info_path, index, 100, 1);
-	FIELD(struct rds_info_path, npaths, 101, 1);
-	FIELD(struct rds_info_path, flags, 102, 1);
-	FIELD(struct rds_info_path, tos, 103, 1);
+	FIELD(struct rds_info_path, laddr, 0);
+	FIELD(struct rds_info_path, faddr, 16);
+	FIELD(struct rds_info_path, transport, 32);
+	FIELD(struct rds_info_path, state, 48);
+	FIELD(struct rds_info_path, next_tx_seq, 64);
+	FIELD(struct rds_info_path, next_rx_seq, 72);
+	FIELD(struct rds_info_path, nr_queued, 80);
+	FIELD(struct rds_info_path, nr_sent, 84);
+	FIELD(struct rds_info_path, epoch, 88);
+	FIELD(struct rds_info_path, backoff_ms, 92);
+	FIELD(struct rds_info_path, scope, 96);
+	FIELD(struct rds_info_path, index, 100);
+	FIELD(struct rds_info_path, npaths, 101);
+	FIELD(struct rds_info_path, flags, 102);
+	FIELD(struct rds_info_path, tos, 103);
 #endif
 	passed("rds_info_path");
 }
@@ -191,106 +196,108 @@ static void test_path(void)
 static void test_message(void)
 {
 	SIZE(struct rds_info_message, 26);
-	FIELD(struct rds_info_message, seq, 0, 8);
-	FIELD(struct rds_info_message, len, 8, 4);
-	FIELD(struct rds_info_message, laddr, 12, 4);
-	FIELD(struct rds_info_message, faddr, 16, 4);
-	FIELD(struct rds_info_message, lport, 20, 2);
-	FIELD(struct rds_info_message, fport, 22, 2);
-	FIELD(struct rds_info_message, flags, 24, 1);
-	FIELD(struct rds_info_message, tos, 25, 1);
+	FIELD(struct rds_info_message, seq, 0);
+	FIELD(struct rds_info_message, len, 8);
+	FIELD(struct rds_info_message, laddr, 12);
+	FIELD(struct rds_info_message, faddr, 16);
+	FIELD(struct rds_info_message, lport, 20);
+	FIELD(struct rds_info_message, fport, 22);
+	FIELD(struct rds_info_message, flags, 24);
+	FIELD(struct rds_info_message, tos, 25);
 
 	SIZE(struct rds6_info_message, 50);
-	FIELD(struct rds6_info_message, seq, 0, 8);
-	FIELD(struct rds6_info_message, len, 8, 4);
-	FIELD(struct rds6_info_message, laddr, 12, 16);
-	FIELD(struct rds6_info_message, faddr, 28, 16);
-	FIELD(struct rds6_info_message, lport, 44, 2);
-	FIELD(struct rds6_info_message, fport, 46, 2);
-	FIELD(struct rds6_info_message, flags, 48, 1);
-	FIELD(struct rds6_info_message, tos, 49, 1);
+	FIELD(struct rds6_info_message, seq, 0);
+	FIELD(struct rds6_info_message, len, 8);
+	FIELD(struct rds6_info_message, laddr, 12);
+	FIELD(struct rds6_info_message, faddr, 28);
+	FIELD(struct rds6_info_message, lport, 44);
+	FIELD(struct rds6_info_message, fport, 46);
+	FIELD(struct rds6_info_message, flags, 48);
+	FIELD(struct rds6_info_message, tos, 49);
 	passed("rds_info_message, rds6_info_message");
 }
 
 static void test_socket(void)
 {
 	SIZE(struct rds_info_socket, 28);
-	FIELD(struct rds_info_socket, sndbuf, 0, 4);
-	FIELD(struct rds_info_socket, bound_addr, 4, 4);
-	FIELD(struct rds_info_socket, connected_addr, 8, 4);
-	FIELD(struct rds_info_socket, bound_port, 12, 2);
-	FIELD(struct rds_info_socket, connected_port, 14, 2);
-	FIELD(struct rds_info_socket, rcvbuf, 16, 4);
-	FIELD(struct rds_info_socket, inum, 20, 8);
+	FIELD(struct rds_info_socket, sndbuf, 0);
+	FIELD(struct rds_info_socket, bound_addr, 4);
+	FIELD(struct rds_info_socket, connected_addr, 8);
+	FIELD(struct rds_info_socket, bound_port, 12);
+	FIELD(struct rds_info_socket, connected_port, 14);
+	FIELD(struct rds_info_socket, rcvbuf, 16);
+	FIELD(struct rds_info_socket, inum, 20);
 
 	SIZE(struct rds6_info_socket, 52);
-	FIELD(struct rds6_info_socket, sndbuf, 0, 4);
-	FIELD(struct rds6_info_socket, bound_addr, 4, 16);
-	FIELD(struct rds6_info_socket, connected_addr, 20, 16);
-	FIELD(struct rds6_info_socket, bound_port, 36, 2);
-	FIELD(struct rds6_info_socket, connected_port, 38, 2);
-	FIELD(struct rds6_info_socket, rcvbuf, 40, 4);
-	FIELD(struct rds6_info_socket, inum, 44, 8);
+	FIELD(struct rds6_info_socket, sndbuf, 0);
+	FIELD(struct rds6_info_socket, bound_addr, 4);
+	FIELD(struct rds6_info_socket, connected_addr, 20);
+	FIELD(struct rds6_info_socket, bound_port, 36);
+	FIELD(struct rds6_info_socket, connected_port, 38);
+	FIELD(struct rds6_info_socket, rcvbuf, 40);
+	FIELD(struct rds6_info_socket, inum, 44);
 	passed("rds_info_socket, rds6_info_socket");
 }
 
 static void test_tcp_socket(void)
 {
 	SIZE(struct rds_info_tcp_socket, 41);
-	FIELD(struct rds_info_tcp_socket, local_addr, 0, 4);
-	FIELD(struct rds_info_tcp_socket, local_port, 4, 2);
-	FIELD(struct rds_info_tcp_socket, peer_addr, 6, 4);
-	FIELD(struct rds_info_tcp_socket, peer_port, 10, 2);
-	FIELD(struct rds_info_tcp_socket, hdr_rem, 12, 8);
-	FIELD(struct rds_info_tcp_socket, data_rem, 20, 8);
-	FIELD(struct rds_info_tcp_socket, last_sent_nxt, 28, 4);
-	FIELD(struct rds_info_tcp_socket, last_expected_una, 32, 4);
-	FIELD(struct rds_info_tcp_socket, last_seen_una, 36, 4);
-	FIELD(struct rds_info_tcp_socket, tos, 40, 1);
+	FIELD(struct rds_info_tcp_socket, local_addr, 0);
+	FIELD(struct rds_info_tcp_socket, local_port, 4);
+	FIELD(struct rds_info_tcp_socket, peer_addr, 6);
+	FIELD(struct rds_info_tcp_socket, peer_port, 10);
+	FIELD(struct rds_info_tcp_socket, hdr_rem, 12);
+	FIELD(struct rds_info_tcp_socket, data_rem, 20);
+	FIELD(struct rds_info_tcp_socket, last_sent_nxt, 28);
+	FIELD(struct rds_info_tcp_socket, last_expected_una, 32);
+	FIELD(struct rds_info_tcp_socket, last_seen_una, 36);
+	FIELD(struct rds_info_tcp_socket, tos, 40);
 
 	SIZE(struct rds6_info_tcp_socket, 64);
-	FIELD(struct rds6_info_tcp_socket, local_addr, 0, 16);
-	FIELD(struct rds6_info_tcp_socket, local_port, 16, 2);
-	FIELD(struct rds6_info_tcp_socket, peer_addr, 18, 16);
-	FIELD(struct rds6_info_tcp_socket, peer_port, 34, 2);
-	FIELD(struct rds6_info_tcp_socket, hdr_rem, 36, 8);
-	FIELD(struct rds6_info_tcp_socket, data_rem, 44, 8);
-	FIELD(struct rds6_info_tcp_socket, last_sent_nxt, 52, 4);
-	FIELD(struct rds6_info_tcp_socket, last_expected_una, 56, 4);
-	FIELD(struct rds6_info_tcp_socket, last_seen_una, 60, 4);
+	FIELD(struct rds6_info_tcp_socket, local_addr, 0);
+	FIELD(struct rds6_info_tcp_socket, local_port, 16);
+	FIELD(struct rds6_info_tcp_socket, peer_addr, 18);
+	FIELD(struct rds6_info_tcp_socket, peer_port, 34);
+	FIELD(struct rds6_info_tcp_socket, hdr_rem, 36);
+	FIELD(struct rds6_info_tcp_socket, data_rem, 44);
+	FIELD(struct rds6_info_tcp_socket, last_sent_nxt, 52);
+	FIELD(struct rds6_info_tcp_socket, last_expected_una, 56);
+	FIELD(struct rds6_info_tcp_socket, last_seen_una, 60);
 	passed("rds_info_tcp_socket, rds6_info_tcp_socket");
 }
 
 static void test_rdma_connection(void)
 {
 	SIZE(struct rds_info_rdma_connection, 68);
-	FIELD(struct rds_info_rdma_connection, src_addr, 0, 4);
-	FIELD(struct rds_info_rdma_connection, dst_addr, 4, 4);
-	FIELD(struct rds_info_rdma_connection, src_gid, 8, 16);
-	FIELD(struct rds_info_rdma_connection, dst_gid, 24, 16);
-	FIELD(struct rds_info_rdma_connection, max_send_wr, 40, 4);
-	FIELD(struct rds_info_rdma_connection, max_recv_wr, 44, 4);
-	FIELD(struct rds_info_rdma_connection, max_send_sge, 48, 4);
-	FIELD(struct rds_info_rdma_connection, rdma_mr_max, 52, 4);
-	FIELD(struct rds_info_rdma_connection, rdma_mr_size, 56, 4);
-	FIELD(struct rds_info_rdma_connection, tos, 60, 1);
-	FIELD(struct rds_info_rdma_connection, sl, 61, 1);
-	FIELD(struct rds_info_rdma_connection, cache_allocs, 64, 4);
+	FIELD(struct rds_info_rdma_connection, src_addr, 0);
+	FIELD(struct rds_info_rdma_connection, dst_addr, 4);
+	FIELD(struct rds_info_rdma_connection, src_gid, 8);
+	FIELD(struct rds_info_rdma_connection, dst_gid, 24);
+	FIELD(struct rds_info_rdma_connection, max_send_wr, 40);
+	FIELD(struct rds_info_rdma_connection, max_recv_wr, 44);
+	FIELD(struct rds_info_rdma_connection, max_send_sge, 48);
+	FIELD(struct rds_info_rdma_connection, rdma_mr_max, 52);
+	FIELD(struct rds_info_rdma_connection, rdma_mr_size, 56);
+	FIELD(struct rds_info_rdma_connection, tos, 60);
+	FIELD(struct rds_info_rdma_connection, sl, 61);
+	LENGTH(((struct rds_info_rdma_connection *)0)->sl, 1);
+	FIELD(struct rds_info_rdma_connection, cache_allocs, 64);
 	VALUE(alignof(struct rds_info_rdma_connection), 4);
 
 	SIZE(struct rds6_info_rdma_connection, 92);
-	FIELD(struct rds6_info_rdma_connection, src_addr, 0, 16);
-	FIELD(struct rds6_info_rdma_connection, dst_addr, 16, 16);
-	FIELD(struct rds6_info_rdma_connection, src_gid, 32, 16);
-	FIELD(struct rds6_info_rdma_connection, dst_gid, 48, 16);
-	FIELD(struct rds6_info_rdma_connection, max_send_wr, 64, 4);
-	FIELD(struct rds6_info_rdma_connection, max_recv_wr, 68, 4);
-	FIELD(struct rds6_info_rdma_connection, max_send_sge, 72, 4);
-	FIELD(struct rds6_info_rdma_connection, rdma_mr_max, 76, 4);
-	FIELD(struct rds6_info_rdma_connection, rdma_mr_size, 80, 4);
-	FIELD(struct rds6_info_rdma_connection, tos, 84, 1);
-	FIELD(struct rds6_info_rdma_connection, sl, 85, 1);
-	FIELD(struct rds6_info_rdma_connection, cache_allocs, 88, 4);
+	FIELD(struct rds6_info_rdma_connection, src_addr, 0);
+	FIELD(struct rds6_info_rdma_connection, dst_addr, 16);
+	FIELD(struct rds6_info_rdma_connection, src_gid, 32);
+	FIELD(struct rds6_info_rdma_connection, dst_gid, 48);
+	FIELD(struct rds6_info_rdma_connection, max_send_wr, 64);
+	FIELD(struct rds6_info_rdma_connection, max_recv_wr, 68);
+	FIELD(struct rds6_info_rdma_connection, max_send_sge, 72);
+	FIELD(struct rds6_info_rdma_connection, rdma_mr_max, 76);
+	FIELD(struct rds6_info_rdma_connection, rdma_mr_size, 80);
+	FIELD(struct rds6_info_rdma_connection, tos, 84);
+	FIELD(struct rds6_info_rdma_connection, sl, 85);
+	LENGTH(((struct rds6_info_rdma_connection *)0)->sl, 1);
+	FIELD(struct rds6_info_rdma_connection, cache_allocs, 88);
 	VALUE(alignof(struct rds6_info_rdma_connection), 4);
 	passed("rds_info_rdma_connection, rds6_info_rdma_connection");
 }
@@ -299,72 +306,83 @@ static void test_mr_args(void)
 {
 	SIZE(rds_rdma_cookie_t, 8);
 	SIZE(struct rds_iovec, 16);
-	FIELD(struct rds_iovec, addr, 0, 8);
-	FIELD(struct rds_iovec, bytes, 8, 8);
+	FIELD(struct rds_iovec, addr, 0);
+	FIELD(struct rds_iovec, bytes, 8);
 
 	SIZE(struct rds_get_mr_args, 32);
-	FIELD(struct rds_get_mr_args, vec, 0, 16);
-	FIELD(struct rds_get_mr_args, cookie_addr, 16, 8);
-	FIELD(struct rds_get_mr_args, flags, 24, 8);
+	FIELD(struct rds_get_mr_args, vec, 0);
+	FIELD(struct rds_get_mr_args, cookie_addr, 16);
+	FIELD(struct rds_get_mr_args, flags, 24);
 
 	SIZE(struct rds_get_mr_for_dest_args, 160);
-	FIELD(struct rds_get_mr_for_dest_args, dest_addr, 0, 128);
-	FIELD(struct rds_get_mr_for_dest_args, vec, 128, 16);
-	FIELD(struct rds_get_mr_for_dest_args, cookie_addr, 144, 8);
-	FIELD(struct rds_get_mr_for_dest_args, flags, 152, 8);
+	FIELD(struct rds_get_mr_for_dest_args, dest_addr, 0);
+	FIELD(struct rds_get_mr_for_dest_args, vec, 128);
+	FIELD(struct rds_get_mr_for_dest_args, cookie_addr, 144);
+	FIELD(struct rds_get_mr_for_dest_args, flags, 152);
 
 	SIZE(struct rds_free_mr_args, 16);
-	FIELD(struct rds_free_mr_args, cookie, 0, 8);
-	FIELD(struct rds_free_mr_args, flags, 8, 8);
+	FIELD(struct rds_free_mr_args, cookie, 0);
+	FIELD(struct rds_free_mr_args, flags, 8);
 	passed("memory region arguments");
 }
 
 static void test_rdma_args(void)
 {
 	SIZE(struct rds_rdma_args, 56);
-	FIELD(struct rds_rdma_args, cookie, 0, 8);
-	FIELD(struct rds_rdma_args, remote_vec, 8, 16);
-	FIELD(struct rds_rdma_args, local_vec_addr, 24, 8);
-	FIELD(struct rds_rdma_args, nr_local, 32, 8);
-	FIELD(struct rds_rdma_args, flags, 40, 8);
-	FIELD(struct rds_rdma_args, user_token, 48, 8);
+	FIELD(struct rds_rdma_args, cookie, 0);
+	FIELD(struct rds_rdma_args, remote_vec, 8);
+	FIELD(struct rds_rdma_args, local_vec_addr, 24);
+	FIELD(struct rds_rdma_args, nr_local, 32);
+	FIELD(struct rds_rdma_args, flags, 40);
+	FIELD(struct rds_rdma_args, user_token, 48);
 
 	SIZE(struct rds_atomic_args, 72);
-	FIELD(struct rds_atomic_args, cookie, 0, 8);
-	FIELD(struct rds_atomic_args, local_addr, 8, 8);
-	FIELD(struct rds_atomic_args, remote_addr, 16, 8);
-	FIELD(struct rds_atomic_args, cswp.compare, 24, 8);
-	FIELD(struct rds_atomic_args, cswp.swap, 32, 8);
-	FIELD(struct rds_atomic_args, fadd.add, 24, 8);
-	FIELD(struct rds_atomic_args, m_cswp.compare, 24, 8);
-	FIELD(struct rds_atomic_args, m_cswp.swap, 32, 8);
-	FIELD(struct rds_atomic_args, m_cswp.compare_mask, 40, 8);
-	FIELD(struct rds_atomic_args, m_cswp.swap_mask, 48, 8);
-	FIELD(struct rds_atomic_args, m_fadd.add, 24, 8);
-	FIELD(struct rds_atomic_args, m_fadd.nocarry_mask, 32, 8);
-	FIELD(struct rds_atomic_args, flags, 56, 8);
-	FIELD(struct rds_atomic_args, user_token, 64, 8);
+	FIELD(struct rds_atomic_args, cookie, 0);
+	FIELD(struct rds_atomic_args, local_addr, 8);
+	FIELD(struct rds_atomic_args, remote_addr, 16);
+	FIELD(struct rds_atomic_args, cswp.compare, 24);
+	LENGTH(((struct rds_atomic_args *)0)->cswp.compare, 8);
+	FIELD(struct rds_atomic_args, cswp.swap, 32);
+	LENGTH(((struct rds_atomic_args *)0)->cswp.swap, 8);
+	FIELD(struct rds_atomic_args, fadd.add, 24);
+	LENGTH(((struct rds_atomic_args *)0)->fadd.add, 8);
+	FIELD(struct rds_atomic_args, m_cswp.compare, 24);
+	LENGTH(((struct rds_atomic_args *)0)->m_cswp.compare, 8);
+	FIELD(struct rds_atomic_args, m_cswp.swap, 32);
+	LENGTH(((struct rds_atomic_args *)0)->m_cswp.swap, 8);
+	FIELD(struct rds_atomic_args, m_cswp.compare_mask, 40);
+	LENGTH(((struct rds_atomic_args *)0)->m_cswp.compare_mask, 8);
+	FIELD(struct rds_atomic_args, m_cswp.swap_mask, 48);
+	LENGTH(((struct rds_atomic_args *)0)->m_cswp.swap_mask, 8);
+	FIELD(struct rds_atomic_args, m_fadd.add, 24);
+	LENGTH(((struct rds_atomic_args *)0)->m_fadd.add, 8);
+	FIELD(struct rds_atomic_args, m_fadd.nocarry_mask, 32);
+	LENGTH(((struct rds_atomic_args *)0)->m_fadd.nocarry_mask, 8);
+	FIELD(struct rds_atomic_args, flags, 56);
+	FIELD(struct rds_atomic_args, user_token, 64);
 	passed("RDMA and atomic arguments");
 }
 
 static void test_cmsg_payloads(void)
 {
 	SIZE(struct rds_rdma_notify, 16);
-	FIELD(struct rds_rdma_notify, user_token, 0, 8);
-	FIELD(struct rds_rdma_notify, status, 8, 4);
+	FIELD(struct rds_rdma_notify, user_token, 0);
+	FIELD(struct rds_rdma_notify, status, 8);
+	LENGTH(((struct rds_rdma_notify *)0)->status, 4);
 
 	SIZE(struct rds_zcopy_cookies, 36);
-	FIELD(struct rds_zcopy_cookies, num, 0, 4);
-	FIELD(struct rds_zcopy_cookies, cookies, 4, 32);
+	FIELD(struct rds_zcopy_cookies, num, 0);
+	FIELD(struct rds_zcopy_cookies, cookies, 4);
 
 	SIZE(struct rds_rx_trace_so, 4);
-	FIELD(struct rds_rx_trace_so, rx_traces, 0, 1);
-	FIELD(struct rds_rx_trace_so, rx_trace_pos, 1, 3);
+	FIELD(struct rds_rx_trace_so, rx_traces, 0);
+	FIELD(struct rds_rx_trace_so, rx_trace_pos, 1);
 
 	SIZE(struct rds_cmsg_rx_trace, 32);
-	FIELD(struct rds_cmsg_rx_trace, rx_traces, 0, 1);
-	FIELD(struct rds_cmsg_rx_trace, rx_trace_pos, 1, 3);
-	FIELD(struct rds_cmsg_rx_trace, rx_trace, 8, 24);
+	FIELD(struct rds_cmsg_rx_trace, rx_traces, 0);
+	FIELD(struct rds_cmsg_rx_trace, rx_trace_pos, 1);
+	LENGTH(((struct rds_cmsg_rx_trace *)0)->rx_trace_pos, 3);
+	FIELD(struct rds_cmsg_rx_trace, rx_trace, 8);
 	passed("received control message payloads");
 }
 
