@@ -336,13 +336,13 @@ static bool cong_wake(struct rds_sock *rs, u64 cleared)
 	u64 hit;
 
 	if (!READ_ONCE(rs->monitor)) {
-		sk->sk_data_ready(sk);
+		rds_sock_wake(sk);
 		return false;
 	}
 	hit = atomic64_fetch_andnot(cleared, &rs->rx.cong_wait) & cleared;
 	if (hit) {
 		atomic64_or(hit, &rs->rx.cong_ready);
-		sk->sk_data_ready(sk);
+		rds_sock_wake(sk);
 	}
 	return atomic64_read(&rs->rx.cong_wait);
 }

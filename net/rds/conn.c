@@ -14,6 +14,9 @@
 #include "core.h"
 #include "trace.h"
 
+/* How long a new link may be silent when others need its place. */
+#define CONN_FIRST_FRAME	((unsigned long)HZ)
+
 static atomic_t conn_ids;
 
 static const struct rhashtable_params conn_params = {
@@ -92,6 +95,7 @@ struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index)
 	INIT_LIST_HEAD(&p->queue);
 	INIT_LIST_HEAD(&p->sent);
 	p->next_tx = 1;
+	p->rx_gen = READ_ONCE(c->peer_gen);
 	mutex_init(&p->link);
 	INIT_WORK(&p->pump_work, rds_path_pump_work);
 	rds_path_init_state(p);
@@ -271,8 +275,12 @@ static void conn_expire(struct rds_conn *c, void *arg)
 {
 	unsigned long age = *(unsigned long *)arg;
 
-	if (READ_ONCE(c->answered) || c->key.trans->type == RDS_TRANS_LOOP ||
-	    time_before(jiffies, READ_ONCE(c->last_used) + age))
+	if (READ_ONCE(c->answered) || c->key.trans->type == RDS_TRANS_LOOP)
+		return;
+	/* A link that is up deserves the time for its first frame. */
+	if (rds_path_is_up(c->paths[0]))
+		age = max(age, CONN_FIRST_FRAME);
+	if (time_before(jiffies, READ_ONCE(c->last_used) + age))
 		return;
 	/* From here senders are refused and wait until the table lets go of it. */
 	if (!rds_path_doom(c->paths[0], true))

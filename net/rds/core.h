@@ -240,6 +240,18 @@ static inline bool rds_is_bound(const struct rds_sock *rs)
 	return smp_load_acquire(&rs->is_bound);
 }
 
+/* Wake every sleeper and poller, whatever event it waits for. */
+static inline void rds_sock_wake(struct sock *sk)
+{
+	struct socket_wq *wq;
+
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_all(&wq->wait);
+	rcu_read_unlock();
+}
+
 static inline void rds_sock_put(struct rds_sock *rs)
 {
 	sock_put(&rs->sk);
@@ -481,6 +493,7 @@ struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, unsigned int *n
 void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h);
 void rds_mprds_generation(struct rds_path *p, u32 gen, u64 seq);
 void rds_mprds_link_up(struct rds_path *p);
+void rds_mprds_fresh_link(struct rds_path *p);	/* path->lock held */
 void rds_mprds_ext(u8 ext[RDS_EXT_LEN]);
 bool rds_mprds_may_send(struct rds_path *p);
 void rds_mprds_path0_acked(struct rds_conn *c);

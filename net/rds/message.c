@@ -242,17 +242,6 @@ bool rds_tx_writable(const struct rds_sock *rs)
 	return atomic_read(&rs->tx_bytes) < rds_sndbuf(rs);
 }
 
-static void tx_wake(struct sock *sk)
-{
-	struct socket_wq *wq;
-
-	rcu_read_lock();
-	wq = rcu_dereference(sk->sk_wq);
-	if (skwq_has_sleeper(wq))
-		wake_up_interruptible_all(&wq->wait);
-	rcu_read_unlock();
-}
-
 /**
  * rds_tx_write_space() - the generic layer changed SO_SNDBUF
  * @sk: socket
@@ -260,7 +249,7 @@ static void tx_wake(struct sock *sk)
 void rds_tx_write_space(struct sock *sk)
 {
 	if (rds_tx_writable(rds_sk(sk)))
-		tx_wake(sk);
+		rds_sock_wake(sk);
 }
 
 /**
@@ -285,7 +274,7 @@ void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs)
 
 	if ((left < limit && left + (int)bytes >= limit) ||
 	    (last && READ_ONCE(rs->rx.closed)))
-		tx_wake(&rs->sk);
+		rds_sock_wake(&rs->sk);
 }
 
 /**

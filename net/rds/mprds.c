@@ -95,16 +95,36 @@ void rds_mprds_link_up(struct rds_path *p)
 
 /* ---- generation ------------------------------------------------------------- */
 
-/* A path other than the one that told us: reset unless it already carries the new instance. */
+/*
+ * A path other than the one that told us: reset, unless its link may still be that of the
+ * old instance; then rds_mprds_fresh_link() does it.
+ */
 static void mprds_reset_other(struct rds_path *q, u32 gen)
 {
 	spin_lock_bh(&q->lock);
-	if (q->rx_gen != gen) {
-		if (q->state != RDS_UP || !q->rx_frames)
+	if (q->rx_gen != gen && (!q->rx_gen || q->state != RDS_UP || !q->rx_frames)) {
+		if (q->rx_gen)
 			q->next_rx = 0;
 		q->rx_gen = gen;
 	}
 	spin_unlock_bh(&q->lock);
+}
+
+/**
+ * rds_mprds_fresh_link() - a new link begins: does it belong to a new peer instance?
+ * @p: the path
+ *
+ * For a path whose old link was still up when another path learned of the new instance.
+ */
+void rds_mprds_fresh_link(struct rds_path *p)
+{
+	u32 gen = READ_ONCE(p->conn->peer_gen);
+
+	lockdep_assert_held(&p->lock);
+	if (gen && p->rx_gen && p->rx_gen != gen) {
+		p->next_rx = 0;
+		p->rx_gen = gen;
+	}
 }
 
 /**
@@ -122,7 +142,7 @@ static void mprds_reset_other(struct rds_path *q, u32 gen)
 void rds_mprds_generation(struct rds_path *p, u32 gen, u64 seq)
 {
 	struct rds_conn *c = p->conn;
-	bool changed;
+	u32 known;
 	unsigned int i;
 
 	spin_lock_bh(&p->lock);
@@ -132,12 +152,13 @@ void rds_mprds_generation(struct rds_path *p, u32 gen, u64 seq)
 	spin_unlock_bh(&p->lock);
 
 	spin_lock_bh(&c->lock);
-	changed = c->peer_gen && c->peer_gen != gen;
-	c->peer_gen = gen;
+	known = c->peer_gen;
+	WRITE_ONCE(c->peer_gen, gen);
 	spin_unlock_bh(&c->lock);
-	if (!changed)
+	if (known == gen)
 		return;
-	rds_stat_inc(recv_generation_change);
+	if (known)
+		rds_stat_inc(recv_generation_change);
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
 		struct rds_path *q = smp_load_acquire(&c->paths[i]);
 

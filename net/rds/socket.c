@@ -404,7 +404,7 @@ static void linger(struct rds_sock *rs)
 }
 
 /*
- * Unpublish, refuse deliveries, drain both directions, drop.  Whoever still holds the
+ * Refuse deliveries, unpublish, drain both directions, drop.  Whoever still holds the
  * socket (a message in flight, a batch) finds it closed and orphaned.
  */
 static int rds_release(struct socket *sock)
@@ -421,16 +421,16 @@ static int rds_release(struct socket *sock)
 	spin_lock_bh(&rn->lock);
 	list_del_init(&rs->net_node);
 	spin_unlock_bh(&rn->lock);
-	rds_port_unbind(rn, rs);
-
 	spin_lock_bh(&rs->rx.lock);
 	WRITE_ONCE(rs->rx.closed, true);
 	spin_unlock_bh(&rs->rx.lock);
+	/* While the port is ours: its bit must not hit the next owner. */
+	rds_cong_release_port(rs);
+	rds_port_unbind(rn, rs);
 
 	linger(rs);
 	rds_cancel(rs, NULL);
 	rds_rx_purge(rs);
-	rds_cong_release_port(rs);
 	rds_cong_forget(rs);
 	if (rs->traces.rx_traces)
 		static_branch_dec(&rds_rx_trace_key);

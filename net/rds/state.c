@@ -42,6 +42,7 @@ static void path_came_up(struct rds_path *p)
 	p->control_due = !!(p->conn->key.trans->caps & RDS_CAP_SENDS_CONG);
 	p->rx_frames = 0;
 	p->up_since = jiffies;
+	rds_mprds_fresh_link(p);
 	queue_work(rds_wq, &p->pump_work);
 }
 
@@ -296,7 +297,7 @@ void rds_path_reset(struct rds_path *p)
 /**
  * rds_path_doom() - begin the destruction of a path
  * @p: the path
- * @if_idle: only if no message is queued or unacknowledged and it is not UP
+ * @if_idle: only if no message is queued or unacknowledged and no link is parked
  *
  * From here on rds_path_enqueue() refuses messages.
  *
@@ -308,8 +309,7 @@ bool rds_path_doom(struct rds_path *p, bool if_idle)
 	bool idle;
 
 	spin_lock_bh(&p->lock);
-	idle = p->state != RDS_UP && !p->parked &&
-	       list_empty(&p->queue) && list_empty(&p->sent);
+	idle = !p->parked && list_empty(&p->queue) && list_empty(&p->sent);
 	if (!if_idle || idle)
 		path_apply(p, RDS_EV_DESTROY);
 	spin_unlock_bh(&p->lock);

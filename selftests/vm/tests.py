@@ -240,7 +240,8 @@ class GuestRun:
                 else:
                     self.reasons.append(left)
                 break
-            time.sleep(0.3)
+            # the kernel frees a dead namespace only when the next one dies
+            g.run("unshare -n true; sleep 0.3", 20)
         if g.kind.uml:
             out = g.run("grep debug_locks: /proc/lockdep_stats", 20)[1]
             if "1" not in out:

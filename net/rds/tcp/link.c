@@ -38,6 +38,11 @@
 #define RDS_TCP_KEEP_INTVL	5
 #define RDS_TCP_KEEP_CNT	5
 
+/* A peer that acknowledges nothing for so long is gone, as an idle one that keepalive lost. */
+#define RDS_TCP_USER_TIMEOUT	30000
+/* Give up a connect after 7 s and dial anew, instead of waiting ever longer between SYNs. */
+#define RDS_TCP_SYN_COUNT	2
+
 /* Pause before going on after a shortage of memory. */
 #define RDS_TCP_RETRY_DELAY	(HZ / 50 + 1)
 
@@ -83,6 +88,8 @@ void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock)
 	tcp_sock_set_keepcnt(sk, RDS_TCP_KEEP_CNT);
 	tcp_sock_set_keepidle(sk, RDS_TCP_KEEP_IDLE);
 	tcp_sock_set_keepintvl(sk, RDS_TCP_KEEP_INTVL);
+	tcp_sock_set_user_timeout(sk, RDS_TCP_USER_TIMEOUT);
+	tcp_sock_set_syncnt(sk, RDS_TCP_SYN_COUNT);
 
 	lock_sock(sk);
 	sk->sk_allocation = GFP_NOFS;
