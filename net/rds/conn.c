@@ -434,7 +434,7 @@ struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port)
 	unsigned int n, i;
 
 	rds_mprds_apply(c);
-	n = max(READ_ONCE(c->npaths), 1U);
+	n = rds_mprds_guess(c);
 	if (READ_ONCE(c->peer_sport_idx))
 		return c->paths[peer_port % n];
 

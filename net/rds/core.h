@@ -412,6 +412,7 @@ struct rds_path {
  * @peer_gen: generation of the peer's instance, 0 = unknown
  * @want_paths: path count announced by the peer, 0 = unknown
  * @peer_sport_idx: peer encodes the path in its source port
+ * @greeted: epoch of the link of path 0 by which a handshake pong came
  * @dead: being destroyed: no path is added, no work queued
  * @fanout_seq: path 0 must be acknowledged below this before other paths send
  * @fanout_open: other paths may send
@@ -440,6 +441,7 @@ struct rds_conn {
 	u32 peer_gen;
 	u32 want_paths;
 	bool peer_sport_idx;
+	u32 greeted;
 	bool dead;
 	u64 fanout_seq;
 	bool fanout_open;
@@ -498,6 +500,7 @@ void rds_mprds_ext(u8 ext[RDS_EXT_LEN]);
 bool rds_mprds_may_send(struct rds_path *p);
 void rds_mprds_path0_acked(struct rds_conn *c);
 bool rds_mprds_may_start(const struct rds_path *p);
+unsigned int rds_mprds_guess(struct rds_conn *c);
 void rds_mprds_apply(struct rds_conn *c);
 void rds_mprds_work(struct work_struct *work);
 

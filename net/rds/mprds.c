@@ -14,6 +14,9 @@
 #include "core.h"
 #include "trace.h"
 
+/* How long the links of a peer may be faster than its answer. */
+#define GREETING_TIME	(5 * HZ)
+
 static u32 rds_path_seed __read_mostly;
 
 /**
@@ -50,15 +53,22 @@ void rds_mprds_ext(u8 ext[RDS_EXT_LEN])
  * rds_mprds_may_start() - may a link of this path be made now?
  * @p: the path
  *
- * A peer that did not announce source-port encoding pairs indices by order of arrival, so
- * towards it a path waits until those below are up.
+ * Not before a pong came by path 0's present link: until the peer has seen our ping it
+ * knows of one path only and would take this link for a new path 0.  A peer that did not
+ * announce source-port encoding pairs indices by order of arrival, so towards it a path
+ * also waits until those below are up.
  */
 bool rds_mprds_may_start(const struct rds_path *p)
 {
 	const struct rds_conn *c = p->conn;
+	const struct rds_path *p0 = c->paths[0];
 	unsigned int i;
 
-	if (!p->index || READ_ONCE(c->peer_sport_idx) || !rds_conn_is_active(c))
+	if (!p->index || !rds_conn_is_active(c))
+		return true;
+	if (!rds_path_is_up(p0) || READ_ONCE(c->greeted) != READ_ONCE(p0->epoch))
+		return false;
+	if (READ_ONCE(c->peer_sport_idx))
 		return true;
 	for (i = 0; i < p->index; i++)
 		if (!rds_path_is_up(c->paths[i]))
@@ -73,7 +83,7 @@ static void mprds_want_all(struct rds_conn *c)
 	if (!rds_conn_is_active(c))
 		return;
 	for (i = 1; i < n; i++)
-		rds_path_want(c->paths[i]);
+		rds_path_hurry(c->paths[i]);
 }
 
 /**
@@ -191,6 +201,9 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	if (RDS_EXT_HAS(&e, RDS_EXT_GEN_NUM) && e.gen)
 		rds_mprds_generation(p, e.gen, h->seq);
 
+	if (h->sport == RDS_PORT_KERNEL && !p->index)
+		WRITE_ONCE(c->greeted, READ_ONCE(p->epoch));
+
 	spin_lock_bh(&c->lock);
 	n = rds_npaths_clamp(&e, max(c->npaths, c->want_paths));
 	n = min(n, c->key.trans->max_paths);
@@ -224,6 +237,44 @@ static void mprds_publish(struct rds_conn *c, unsigned int n)
 	spin_unlock_bh(&c->lock);
 }
 
+/* Paths 1..n-1 exist; setup mutex held. */
+static bool mprds_add_paths(struct rds_conn *c, unsigned int n)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&c->setup);
+	for (i = 1; i < n; i++)
+		if (!c->paths[i] && IS_ERR(rds_conn_add_path(c, i)))
+			return false;
+	return true;
+}
+
+/**
+ * rds_mprds_guess() - how many paths may an incoming link belong to?
+ * @c: the connection
+ *
+ * A legacy peer dials its other paths as soon as it has our ping; its answer, which tells
+ * us the path count, may come later than the links.
+ *
+ * Context: process, may sleep.
+ * Return: the path count, or a guess while the handshake on a young path 0 goes on.
+ */
+unsigned int rds_mprds_guess(struct rds_conn *c)
+{
+	unsigned int n = c->key.trans->max_paths;
+	struct rds_path *p0 = c->paths[0];
+	bool guess;
+
+	if (READ_ONCE(c->npaths))
+		return c->npaths;
+	if (!rds_path_is_up(p0) || time_after(jiffies, READ_ONCE(p0->up_since) + GREETING_TIME))
+		return 1;
+	mutex_lock(&c->setup);
+	guess = !c->dead && mprds_add_paths(c, n);
+	mutex_unlock(&c->setup);
+	return guess ? n : 1;
+}
+
 /**
  * rds_mprds_apply() - make the announced path count real
  * @c: the connection
@@ -232,20 +283,15 @@ static void mprds_publish(struct rds_conn *c, unsigned int n)
  */
 void rds_mprds_apply(struct rds_conn *c)
 {
-	unsigned int want, i;
+	unsigned int want;
 
 	mutex_lock(&c->setup);
 	spin_lock_bh(&c->lock);
 	want = c->dead ? 0 : c->want_paths;
 	spin_unlock_bh(&c->lock);
-	if (want <= READ_ONCE(c->npaths))
-		goto out;
-	for (i = 1; i < want; i++) {
-		if (!c->paths[i] && IS_ERR(rds_conn_add_path(c, i)))
-			goto out;	/* stay on fewer paths; the next handshake tries again */
-	}
-	mprds_publish(c, want);
-out:
+	/* Without memory stay on fewer paths; the next handshake tries again. */
+	if (want > READ_ONCE(c->npaths) && mprds_add_paths(c, want))
+		mprds_publish(c, want);
 	mutex_unlock(&c->setup);
 }
 

@@ -294,6 +294,7 @@ static int send_queue(struct send_ctx *s, struct rds_message *m, struct rds_conn
 int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
 	struct send_ctx s = { .rs = rds_sk(sock->sk), .msg = msg, .len = len };
+	size_t given = iov_iter_count(&msg->msg_iter);
 	struct rds_message *m;
 	struct rds_conn *conn;
 	int err;
@@ -309,8 +310,10 @@ int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	if (err)
 		return err;
 	m = send_message(&s);
-	if (IS_ERR(m))
-		return PTR_ERR(m);
+	if (IS_ERR(m)) {
+		err = PTR_ERR(m);
+		goto out_revert;
+	}
 	conn = rds_conn_for_send(s.rs, &s.dst.ip, s.dst.scope);
 	if (IS_ERR(conn)) {
 		err = PTR_ERR(conn);
@@ -323,7 +326,12 @@ int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		rds_conn_put(conn);
 out_message:
 	rds_message_put(m);
-	return err ?: len;
+	if (!err)
+		return len;
+out_revert:
+	/* io_uring tries again with the same iterator. */
+	iov_iter_revert(&msg->msg_iter, given - iov_iter_count(&msg->msg_iter));
+	return err;
 }
 
 /* ---- cancel ------------------------------------------------------------------ */

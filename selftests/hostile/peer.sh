@@ -11,12 +11,13 @@ LIMIT=150
 
 # hostile SCENARIO PROOFS [COUNT]: run it, then await the messages that were valid
 hostile() {
-	local rc
+	local rc start=$SECONDS
 
 	n1 timeout 60 "$BIN/rdspeer" "$1" 10.1.0.1:0 10.1.0.3:0 7000 $FIRST \
 		${3:+"$3"} >"$T/peer" 2>&1 </dev/null
 	rc=$?
 	show_file "$T/peer"
+	note "$1: status $rc after $((SECONDS - start)) s"
 	FIRST=$((FIRST + $2))
 	if [ "$2" -gt 0 ]; then
 		busywait 10 grep -q "^got $((FIRST - 1))\$" "$T/numbers" || {

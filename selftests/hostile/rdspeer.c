@@ -92,7 +92,22 @@ static long swallow(int fd, int ms)
 	return got;
 }
 
-/* A connection on which the victim has begun to talk, so it is a path. */
+/* Has the victim begun to talk?  Its congestion map comes first. */
+static bool talks(int fd)
+{
+	double end = ts_now() + 0.5;
+	long got = 0, n;
+
+	while (got < MAP_BYTES && ts_now() < end) {
+		n = swallow(fd, 20);
+		if (n < 0)
+			return false;
+		got += n;
+	}
+	return got >= MAP_BYTES;
+}
+
+/* A connection which the victim has made a path. */
 static int open_path(void)
 {
 	double end = ts_now() + 15;
@@ -100,11 +115,11 @@ static int open_path(void)
 
 	while (ts_now() < end) {
 		fd = tcp_connect(0);
-		if (fd >= 0 && swallow(fd, 300) >= MAP_BYTES)
+		if (fd >= 0 && talks(fd))
 			return fd;
 		if (fd >= 0)
 			close(fd);
-		usleep(100000);
+		usleep(20000);
 	}
 	errno = 0;
 	ts_die("the victim takes no connection from %s", ts_show(&me.from));

@@ -49,7 +49,8 @@ static int diag_open(void)
 
 static void diag_note(struct targets *t, const struct inet_diag_msg *m)
 {
-	if (m->idiag_state == TCP_LISTEN || t->n == MAX_KILLS ||
+	if (m->idiag_state == TCP_LISTEN || m->idiag_state == TCP_TIME_WAIT ||
+	    m->idiag_state == TCP_CLOSE || t->n == MAX_KILLS ||
 	    (ntohs(m->id.idiag_sport) != RDS_TCP_PORT &&
 	     ntohs(m->id.idiag_dport) != RDS_TCP_PORT))
 		return;
