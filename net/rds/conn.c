@@ -51,6 +51,7 @@ static void conn_free(struct rds_conn *c)
 	conn_free_paths(c);
 	rds_cong_leave(c);
 	kvfree(c->fmap);
+	xa_destroy(&c->flows);
 	kfree(c);
 	if (atomic_dec_and_test(&rn->nr_alive))
 		wake_up_all(&rn->idle);
@@ -136,6 +137,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key
 	spin_lock_init(&c->lock);
 	INIT_WORK(&c->mprds_work, rds_mprds_work);
 	mutex_init(&c->setup);
+	xa_init_flags(&c->flows, XA_FLAGS_LOCK_BH);
 	c->fanout_open = true;
 	c->last_used = jiffies;
 	c->id = atomic_inc_return(&conn_ids);

@@ -26,6 +26,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include <net/ipv6.h>
 #include <net/rds.h>
 #include <net/sock.h>
@@ -417,6 +418,9 @@ struct rds_path {
  * @fanout_seq: path 0 must be acknowledged below this before other paths send
  * @fanout_open: other paths may send
  * @npaths: paths in use; 0 = unknown; release-stored under lock and path[0].lock
+ * @tx_paths: paths our own messages are spread over; 0 = unknown; likewise
+ * @flows: xarray: source port of a peer that may not pair path indices -> the last
+ *	sequence received from it (legacy.c)
  * @mprds_work: allocates paths, in process context
  * @setup: serialises mprds set-up
  * @answered: the peer ever sent a valid frame
@@ -446,6 +450,8 @@ struct rds_conn {
 	u64 fanout_seq;
 	bool fanout_open;
 	unsigned int npaths;
+	unsigned int tx_paths;
+	struct xarray flows;
 	struct work_struct mprds_work;
 	struct mutex setup;
 
@@ -503,6 +509,10 @@ bool rds_mprds_may_start(const struct rds_path *p);
 unsigned int rds_mprds_guess(struct rds_conn *c);
 void rds_mprds_apply(struct rds_conn *c);
 void rds_mprds_work(struct work_struct *work);
+
+/* legacy.c */
+bool rds_legacy_peer(const struct rds_conn *c);
+enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr *h);
 
 /* ---- congestion ------------------------------------------------------------ */
 

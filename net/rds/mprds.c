@@ -29,7 +29,7 @@ static u32 rds_path_seed __read_mostly;
  */
 struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, unsigned int *npaths)
 {
-	unsigned int n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
+	unsigned int n = smp_load_acquire(&c->tx_paths);	/* pairs with mprds_publish() */
 
 	*npaths = n;
 	if (n <= 1)
@@ -217,9 +217,19 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	spin_unlock_bh(&c->lock);
 }
 
+/*
+ * A legacy peer that dials pairs path indices by order of arrival on our side, which may
+ * differ from link to link; its duplicate filter must then see our messages on one path.
+ */
+static unsigned int mprds_tx_paths(const struct rds_conn *c, unsigned int n)
+{
+	return READ_ONCE(c->peer_sport_idx) || rds_conn_is_active(c) ? n : 1;
+}
+
 /* Publish the path count together with the point in path 0's stream others wait for. */
 static void mprds_publish(struct rds_conn *c, unsigned int n)
 {
+	unsigned int tx = mprds_tx_paths(c, n);
 	struct rds_path *p0 = c->paths[0];
 
 	spin_lock_bh(&c->lock);
@@ -228,11 +238,12 @@ static void mprds_publish(struct rds_conn *c, unsigned int n)
 	 * either below fanout_seq or refused by rds_path_enqueue().
 	 */
 	spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
-	if (c->npaths <= 1 && n > 1) {
+	if (c->tx_paths <= 1 && tx > 1) {
 		c->fanout_seq = p0->next_tx;
 		WRITE_ONCE(c->fanout_open, list_empty(&p0->queue) && list_empty(&p0->sent));
 	}
 	smp_store_release(&c->npaths, n);	/* after paths[] */
+	smp_store_release(&c->tx_paths, max(c->tx_paths, tx));
 	spin_unlock(&p0->lock);
 	spin_unlock_bh(&c->lock);
 }
@@ -290,7 +301,8 @@ void rds_mprds_apply(struct rds_conn *c)
 	want = c->dead ? 0 : c->want_paths;
 	spin_unlock_bh(&c->lock);
 	/* Without memory stay on fewer paths; the next handshake tries again. */
-	if (want > READ_ONCE(c->npaths) && mprds_add_paths(c, want))
+	if (want && mprds_add_paths(c, want) &&
+	    (want > c->npaths || mprds_tx_paths(c, want) > c->tx_paths))
 		mprds_publish(c, want);
 	mutex_unlock(&c->setup);
 }

@@ -61,7 +61,7 @@ int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npa
 	spin_lock_bh(&p->lock);
 	if (rds_state_is_dying(p->state)) {
 		err = -ESHUTDOWN;
-	} else if (m->rs && npaths != READ_ONCE(p->conn->npaths)) {
+	} else if (m->rs && npaths != READ_ONCE(p->conn->tx_paths)) {
 		err = -EAGAIN;
 	} else if (!m->rs && p->nr_control >= RDS_MAX_CONTROL) {
 		err = -ENOBUFS;
@@ -426,7 +426,10 @@ static bool deliver_is_new(struct rds_path *p, const struct rds_hdr *h)
 	enum rds_seq_verdict v;
 
 	spin_lock_bh(&p->lock);
-	v = rds_seq_accept(&p->next_rx, h->seq, h->flags);
+	if (rds_legacy_peer(p->conn) && h->sport > RDS_PORT_PROBE)
+		v = rds_legacy_accept(p, h);
+	else
+		v = rds_seq_accept(&p->next_rx, h->seq, h->flags);
 	p->rx_frames++;
 	spin_unlock_bh(&p->lock);
 

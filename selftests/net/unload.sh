@@ -22,9 +22,8 @@ gone() {
 
 # Kernel threads and slab caches of our making, by name.
 traces() {
-	grep -il 'rds' /proc/[0-9]*/comm 2>/dev/null | while read -r f; do
-		grep -qi '^k\?\(w.*\)\?rds' "$f" && cat "$f"
-	done
+	# a kworker keeps the name of what it worked for last
+	cat /proc/[0-9]*/comm 2>/dev/null | grep '^k\?rds' | grep -v '^rds-agent'
 	ls -d /sys/kernel/slab/rds_* 2>/dev/null
 	ls -d /proc/sys/net/rds 2>/dev/null
 	ss -Hltn 'sport = 16385' 2>/dev/null

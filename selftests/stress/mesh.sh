@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,sch_netem,inet_diag,tcp_diag timeout=150 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,bridge,sch_netem,inet_diag,tcp_diag timeout=120 ref=0
 # Four nodes, everybody to everybody, while connections die, buffers change,
 # sockets come and go, and everything there is to read is read.
 . "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"
 
-COUNT=${COUNT:-1500}
+COUNT=${COUNT:-450}
 SOCKS=4
-LIMIT=110
+LIMIT=90
 NODES="1 2 3 4"
 
 # One process a node: SOCKS sockets, each sends to every other node.

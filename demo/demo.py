@@ -1,0 +1,410 @@
+#!/usr/bin/python3 -u
+# SPDX-License-Identifier: GPL-2.0
+"""One RDS socket on node A sends a tree of files to three peers at once: node B
+(this module), node C (the in-tree module), and a second socket on A itself
+(loopback). In mid-stream B's link is cut for 10 s; later B is killed and
+rebooted, and its fresh receiver gets what it lacks. Every copy must come out
+identical to the source, or the exit status is not 0."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, "selftests/vm"))
+
+from agentlink import LinkDown            # noqa: E402
+from cluster import Cluster               # noqa: E402
+from guest import GuestError, bad_lines   # noqa: E402
+from run import Lock                      # noqa: E402
+
+SOURCES = ("/usr/lib/x86_64-linux-gnu", "/usr/share", "/usr/lib", "/usr/bin")
+WANT_BYTES = 66 << 20
+CUT_SECONDS = 10
+CUT_AT, KILL_AT = 0.20, 0.55
+LIMIT = 240                     # the whole transfer; TCG on a busy machine is slow
+TTY = sys.stdout.isatty()
+BOLD, DIM, OFF = ("\033[1m", "\033[2m", "\033[0m") if TTY else ("", "", "")
+COUNTERS = ("conn_reset", "send_queued", "recv_delivered", "send_retransmitted", "recv_drop_old_seq",
+            "copy_from_user", "copy_to_user", "cong_update_sent", "cong_update_received")
+
+
+class Screen:
+    """Events scroll; on a terminal the bars below them are redrawn in place."""
+
+    def __init__(self):
+        self.start = time.monotonic()
+        self.drawn = 0
+        self.last_plain = 0
+
+    def clear(self):
+        if self.drawn:
+            sys.stdout.write(f"\033[{self.drawn}F\033[J")
+            self.drawn = 0
+
+    def say(self, text=""):
+        self.clear()
+        print(text, flush=True)
+
+    def event(self, text):
+        self.say(f"{BOLD}[{time.monotonic() - self.start:6.1f} s] {text}{OFF}")
+
+    def bars(self, lines):
+        if TTY:
+            self.clear()
+            print("\n".join(lines), flush=True)
+            self.drawn = len(lines)
+        elif time.monotonic() - self.last_plain > 2.5:
+            self.last_plain = time.monotonic()
+            print("\n".join(lines), flush=True)
+
+
+SCREEN = Screen()
+
+
+def choose_tree():
+    """Root, relative names: a mix of files of the machine, at least 64 MB."""
+    names, total = [], 0
+    SCREEN.event("choosing files to send")
+    for source in SOURCES:
+        found = []
+        for folder, dirs, files in os.walk(source):
+            dirs.sort()
+            for name in files:
+                path = os.path.join(folder, name)
+                if os.path.islink(path) or not os.path.isfile(path) or "\n" in path or not path.isascii():
+                    continue
+                size = os.path.getsize(path)
+                if 0 < size <= 6 << 20 and os.access(path, os.R_OK):
+                    found.append((hashlib.sha1(path.encode()).digest(), path, size))
+        for _, path, size in sorted(found):
+            if total >= WANT_BYTES:
+                return names, total
+            names.append(os.path.relpath(path, "/"))
+            total += size
+    raise GuestError(f"only {total >> 20} MB of files were found in {', '.join(SOURCES)}")
+
+
+def digest_here(names):
+    """What "sha256sum of everything, then of that list" says of the source."""
+    lines = []
+    for name in sorted(names, key=os.fsencode):
+        with open("/" + name, "rb") as f:
+            lines.append(f"{hashlib.sha256(f.read()).hexdigest()}  ./{name}\n")
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+DIGEST = "cd {} && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum"
+
+
+def table(rows):
+    widths = [max(len(str(r[i])) for r in rows) for i in range(len(rows[0]))]
+    for n, row in enumerate(rows):
+        SCREEN.say("  " + (BOLD if n == 0 else "") +
+                   "  ".join(str(c).ljust(w) for c, w in zip(row, widths)) + (OFF if n == 0 else ""))
+
+
+class Peer:
+    def __init__(self, name, node, addr, what, folder):
+        self.name, self.node, self.addr, self.what, self.folder = name, node, addr, what, folder
+        self.acked = self.want = self.messages = self.stream = 0
+        self.state = "waiting"
+        self.history = []
+        self.command = None
+        self.verdicts = []
+
+    def update(self, words):
+        acked, self.want, self.messages, stream = (int(w) for w in words[:4])
+        if stream != self.stream:
+            self.history = []
+        self.acked, self.stream, self.state = acked, stream, words[4]
+        now = time.monotonic()
+        self.history = [(t, a) for t, a in self.history if now - t < 2.5] + [(now, acked)]
+
+    def rate(self):
+        if len(self.history) < 2 or self.state == "complete":
+            return 0.0
+        (t0, a0), (t1, a1) = self.history[0], self.history[-1]
+        return (a1 - a0) / (t1 - t0) / 1e6 if t1 > t0 else 0.0
+
+    def part(self):
+        return self.acked / self.want if self.want else 0.0
+
+    def bar(self, path):
+        full = round(self.part() * 28)
+        return (f"  {self.name:4} {self.what:22} [{'#' * full}{'.' * (28 - full)}] {self.part() * 100:3.0f} %"
+                f" {self.acked / 1e6:5.1f} MB {self.rate():5.1f} MB/s  {path:13} {self.state}")
+
+
+class Demo:
+    def __init__(self, cluster, names, total):
+        self.cluster, self.names, self.total = cluster, names, total
+        self.g = cluster.guests
+        self.peers = {
+            "B": Peer("B", "b", "10.0.0.2:7001", "this module over TCP", "/tmp/copy"),
+            "C": Peer("C", "c", "10.0.0.3:7001", "in-tree over TCP", "/tmp/copy"),
+            "A2": Peer("A2", "a", "10.0.0.1:7001", "this module, loopback", "/tmp/copy"),
+        }
+        self.paths = {}
+        self.rest = b""
+        self.sender = None
+        self.errors = []
+        self.troubles = []
+        self.stop_watching = threading.Event()
+
+    # The nodes
+
+    def show_nodes(self):
+        rows = [("node", "kernel", "module", "from", "address", "processors")]
+        for g in self.g.values():
+            out = g.must("modinfo -n rds; ip -4 -br addr show eth0; nproc").splitlines()
+            kind = "this project's" if g.kind.ours else "in-tree, Debian's"
+            rows.append((g.name.upper(), g.kind.version, kind, out[0].split(g.kind.version)[-1],
+                         out[1].split()[2], out[2]))
+        SCREEN.say()
+        table(rows)
+
+    def counters(self, node):
+        code, out, _ = self.g[node].run(self.cluster.shell("rds-info --json -c"), 20)
+        try:
+            return flat_counters(json.loads(out)) if code == 0 else {}
+        except ValueError:
+            return {}
+
+    def show_counters(self, before, after):
+        rows = [("counter on A", "before", "after")]
+        rows += [(n, before.get(n, 0), after[n]) for n in COUNTERS if n in after]
+        SCREEN.say()
+        table(rows)
+
+    def show_info(self):
+        code, out, _ = self.g["a"].run(self.cluster.shell("rds-info -n -p -T"), 20)
+        SCREEN.say()
+        for line in out.splitlines():
+            SCREEN.say("  " + DIM + line + OFF)
+
+    # The transfer
+
+    def start_receiver(self, peer):
+        peer.command = self.g[peer.node].agent.start(self.cluster.shell(
+            f"exec rds-recvtree {peer.addr} 10.0.0.1:7000 {peer.folder}"))
+
+    def start_sender(self, listing):
+        peers = " ".join(f"{p.name}={p.addr}" for p in self.peers.values())
+        self.sender = self.g["a"].agent.start(self.cluster.shell(
+            f"exec rds-sendtree 10.0.0.1:7000 / {listing} {peers}"),
+            on_out=self.sender_output, on_err=self.errors.append)
+
+    def sender_output(self, data):
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        for line in lines:
+            words = line.decode().split()
+            if len(words) == 7 and words[0] == "P":
+                self.peers[words[1]].update(words[2:])
+
+    def watch_paths(self):
+        """State of the paths, as the kernel of A tells it."""
+        while not self.stop_watching.wait(0.7):
+            try:
+                code, out, _ = self.g["a"].run(self.cluster.shell("rds-info -p"), 20)
+            except LinkDown:
+                return
+            if code == 0:
+                self.paths = parse_paths(out)
+
+    def draw(self):
+        SCREEN.bars([p.bar(self.paths.get(p.addr.split(":")[0], "-")) for p in self.peers.values()])
+
+    def wait(self, reached, limit):
+        """Draws until @reached() or the time is up; watches that all live on."""
+        end = time.monotonic() + limit
+        while not reached():
+            self.draw()
+            if self.sender.done.wait(0.25) and not reached():
+                text = b"".join(self.errors).decode(errors="replace")
+                raise GuestError(f"the sender ended early: {text.strip()[-300:]}")
+            for p in self.peers.values():
+                if p.command.done.is_set() and not p.command.lost and p.command.status:
+                    raise GuestError(f"the receiver of {p.name} failed: {p.command.err_text().strip()[-300:]}")
+            if time.monotonic() > end:
+                return False
+        self.draw()
+        return True
+
+    def must_wait(self, reached, what):
+        if not self.wait(reached, LIMIT):
+            raise GuestError(f"{what}: not within {LIMIT} s")
+
+    def cut_link(self):
+        b, others = self.peers["B"], [p for p in self.peers.values() if p.name != "B"]
+        SCREEN.event(f"cutting the link of B for {CUT_SECONDS} s")
+        at, before = b.acked, {p.name: (p.acked, p.state) for p in others}
+        self.g["b"].set_link(False)
+        self.wait(lambda: False, CUT_SECONDS)
+        moved = [f"{p.name} complete" if before[p.name][1] == "complete" else
+                 f"{p.name} +{(p.acked - before[p.name][0]) / 1e6:.1f} MB" for p in others]
+        SCREEN.event(f"link of B is back; meanwhile: B +{(b.acked - at) / 1e6:.1f} MB, {', '.join(moved)}")
+        if any(p.acked == before[p.name][0] and before[p.name][1] != "complete" for p in others):
+            self.troubles.append("a peer with a good link stood still while B's was cut")
+        self.g["b"].set_link(True)
+        seq = b.acked
+        self.must_wait(lambda: b.acked > seq, "B goes on after its link is back")
+        SCREEN.event("B goes on")
+
+    def kill_and_reboot(self):
+        b = self.peers["B"]
+        SCREEN.event(f"killing node B at {b.part() * 100:.0f} %")
+        self.g["b"].stop()
+        done = threading.Event()
+        failure = []
+
+        def boot():
+            try:
+                self.cluster.boot_one(self.g["b"])
+            except (GuestError, LinkDown) as e:
+                failure.append(e)
+            done.set()
+        threading.Thread(target=boot, daemon=True).start()
+        SCREEN.event("booting it again")
+        b.state = "rebooting"
+        self.wait(done.is_set, LIMIT)
+        if failure:
+            raise failure[0]
+        stream = b.stream
+        SCREEN.event("B is up again, its memory empty; a fresh receiver asks for what it lacks")
+        self.start_receiver(b)
+        self.must_wait(lambda: b.stream > stream, "the fresh receiver is heard")
+        SCREEN.event(f"A sends B {b.want / 1e6:.1f} MB")
+
+    def transfer(self, listing):
+        for p in self.peers.values():
+            self.start_receiver(p)
+        self.start_sender(listing)
+        SCREEN.event(f"one socket on A sends {len(self.names)} files, {self.total / 1e6:.1f} MB, to three peers at once")
+        threading.Thread(target=self.watch_paths, daemon=True).start()
+        b = self.peers["B"]
+        self.must_wait(lambda: b.part() >= CUT_AT, "the first part of the tree reaches B")
+        self.cut_link()
+        self.must_wait(lambda: b.part() >= KILL_AT, "the greater part of the tree reaches B")
+        self.show_info()
+        self.kill_and_reboot()
+        self.must_wait(lambda: all(p.state == "complete" for p in self.peers.values()), "all copies are complete")
+        self.stop_watching.set()
+        SCREEN.event("all three say that they have everything")
+        if self.sender.wait(20) != 0:
+            self.troubles.append("the sender did not end well")
+
+    def verdict(self, want):
+        SCREEN.event("hashing the copies inside the guests")
+        results = {}
+
+        def one(peer):
+            results[peer.name] = self.g[peer.node].run(DIGEST.format(peer.folder), 120)[1].split()
+        self.cluster.parallel(one, self.peers.values())
+        rows = [("copy", "by way of", "files", "messages", "sha256 of the tree", "")]
+        rows.append(("source", "this machine", len(self.names), "", want, ""))
+        for p in self.peers.values():
+            code = p.command.wait(20)
+            said = p.command.text().split()
+            got = (results.get(p.name) or ["-"])[0]
+            same = got == want and code == 0
+            if not same:
+                self.troubles.append(f"the copy of {p.name} is not identical: {p.command.err_text().strip()[-200:]}")
+            rows.append((p.name, p.what, said[1] if len(said) > 1 else "-", said[5] if len(said) > 5 else "-",
+                         got, "identical" if same else "DIFFERENT"))
+        SCREEN.say()
+        table(rows)
+        for g in self.g.values():
+            for line in bad_lines(g.console.since(0))[:5]:
+                self.troubles.append(f"kernel log of {g.name.upper()}: {line.strip()}")
+
+
+def flat_counters(doc):
+    """Names and values, however the document nests them."""
+    found = {}
+    if isinstance(doc, dict):
+        if isinstance(doc.get("name"), str) and isinstance(doc.get("value"), int):
+            found[doc["name"]] = doc["value"]
+        for key, value in doc.items():
+            if isinstance(value, int) and not isinstance(value, bool):
+                found.setdefault(key, value)
+            else:
+                found.update(flat_counters(value))
+    elif isinstance(doc, list):
+        for item in doc:
+            found.update(flat_counters(item))
+    return found
+
+
+def parse_paths(text):
+    """Foreign address: state, of the first path of each connection."""
+    paths, columns = {}, None
+    for line in text.splitlines():
+        words = line.split()
+        if "RemoteAddr" in words and "State" in words:
+            columns = words
+        elif columns and len(words) == len(columns):
+            row = dict(zip(columns, words))
+            if row.get("Path", "0") == "0":
+                paths.setdefault(row["RemoteAddr"], row["State"])
+    return paths
+
+
+def demo():
+    names, total = choose_tree()
+    listing = os.path.join(TOP, "build/demo/files")
+    os.makedirs(os.path.dirname(listing), exist_ok=True)
+    with open(listing, "w") as f:
+        f.write("".join(n + "\n" for n in names))
+    hashing = threading.Thread(target=lambda: hashed.append(digest_here(names)))
+    hashed = []
+    hashing.start()
+    with Lock("debian"):
+        cluster = Cluster(["ours", "ours", "intree"], memory=1024, mtu=9000,
+                          say=lambda l: SCREEN.event(l.lstrip("# ")))
+        try:
+            cluster.boot()
+            d = Demo(cluster, names, total)
+            d.show_nodes()
+            SCREEN.say()
+            before = d.counters("a")
+            d.transfer(listing)
+            d.show_counters(before, d.counters("a"))
+            hashing.join()
+            d.verdict(hashed[0])
+        finally:
+            SCREEN.drawn = 0
+            cluster.stop()
+    SCREEN.say()
+    for t in d.troubles:
+        SCREEN.say(f"{BOLD}FAILED: {t}{OFF}")
+    took = time.monotonic() - SCREEN.start
+    SCREEN.say(f"demo: {'FAILED' if d.troubles else 'every copy is identical'}, {took:.0f} s")
+    return 1 if d.troubles else 0
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        sys.exit(demo())
+    except (GuestError, OSError) as e:
+        SCREEN.drawn = 0
+        print(f"demo: {e}", file=sys.stderr)
+        sys.exit(1)
+    except LinkDown:
+        print("demo: a guest died; its console is in build/logs", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("demo: interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    if not shutil.which("qemu-system-x86_64"):
+        sys.exit("demo: qemu-system-x86_64 is not installed: run 'make setup'")
+    main()
