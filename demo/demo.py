@@ -116,7 +116,7 @@ class Peer:
         self.state = "waiting"
         self.history = []
         self.command = None
-        self.verdicts = []
+        self.down = False       # its node is being rebooted
 
     def update(self, words):
         acked, self.want, self.messages, stream = (int(w) for w in words[:4])
@@ -138,7 +138,8 @@ class Peer:
     def bar(self, path):
         full = round(self.part() * 28)
         return (f"  {self.name:4} {self.what:22} [{'#' * full}{'.' * (28 - full)}] {self.part() * 100:3.0f} %"
-                f" {self.acked / 1e6:5.1f} MB {self.rate():5.1f} MB/s  {path:13} {self.state}")
+                f" {self.acked / 1e6:5.1f} MB {self.rate():5.1f} MB/s  {'-' if self.down else path:13} "
+                f"{'rebooting' if self.down else self.state}")
 
 
 class Demo:
@@ -271,10 +272,11 @@ class Demo:
             done.set()
         threading.Thread(target=boot, daemon=True).start()
         SCREEN.event("booting it again")
-        b.state = "rebooting"
+        b.down = True
         self.wait(done.is_set, LIMIT)
         if failure:
             raise failure[0]
+        b.down = False
         stream = b.stream
         SCREEN.event("B is up again, its memory empty; a fresh receiver asks for what it lacks")
         self.start_receiver(b)

@@ -48,6 +48,9 @@ static void conn_free(struct rds_conn *c)
 {
 	struct rds_net *rn = c->rn;
 
+	spin_lock_bh(&rn->lock);
+	list_del(&c->net_node);
+	spin_unlock_bh(&rn->lock);
 	conn_free_paths(c);
 	rds_cong_leave(c);
 	kvfree(c->fmap);
@@ -132,6 +135,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key
 	c->rn = rn;
 	refcount_set(&c->ref, 1);
 	INIT_RCU_WORK(&c->free_work, conn_free_work);
+	INIT_LIST_HEAD(&c->net_node);
 	INIT_LIST_HEAD(&c->lmap_node);
 	init_waitqueue_head(&c->cong_wq);
 	spin_lock_init(&c->lock);
@@ -158,7 +162,7 @@ err_free:
 	return ERR_PTR(err);
 }
 
-static struct rds_conn *conn_get_rcu(struct rds_conn *c)
+static struct rds_conn *conn_get(struct rds_conn *c)
 {
 	return c && refcount_inc_not_zero(&c->ref) ? c : NULL;
 }
@@ -176,7 +180,7 @@ struct rds_conn *rds_conn_lookup(struct rds_net *rn, const struct rds_conn_key *
 	struct rds_conn *c;
 
 	rcu_read_lock();
-	c = conn_get_rcu(rhashtable_lookup(&rn->conns, key, conn_params));
+	c = conn_get(rhashtable_lookup(&rn->conns, key, conn_params));
 	rcu_read_unlock();
 	return c;
 }
@@ -193,10 +197,12 @@ static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *c)
 		refcount_inc(&c->ref);
 		rcu_read_lock();
 		old = rhashtable_lookup_get_insert_fast(&rn->conns, &c->node, conn_params);
-		if (!old)
+		if (!old) {
 			atomic_inc(&rn->nr_conns);
-		else if (!IS_ERR(old))
-			old = conn_get_rcu(old) ?: ERR_PTR(-EAGAIN);
+			list_add_tail(&c->net_node, &rn->conn_list);
+		} else if (!IS_ERR(old)) {
+			old = conn_get(old) ?: ERR_PTR(-EAGAIN);
+		}
 		rcu_read_unlock();
 		if (old)
 			refcount_dec(&c->ref);
@@ -243,32 +249,44 @@ static bool conn_unlink(struct rds_conn *c)
 	return true;
 }
 
+/*
+ * The next connection of the list, counted.  A connection stays on the list until it is
+ * freed, so the one we hold marks our place even if it has left the table.
+ */
+static struct rds_conn *conn_next(struct rds_net *rn, struct rds_conn *c)
+{
+	struct list_head *pos;
+	struct rds_conn *next = NULL;
+
+	spin_lock_bh(&rn->lock);
+	pos = c ? &c->net_node : &rn->conn_list;
+	while (!next && (pos = pos->next) != &rn->conn_list)
+		next = conn_get(list_entry(pos, struct rds_conn, net_node));
+	spin_unlock_bh(&rn->lock);
+	return next;
+}
+
 /**
  * rds_conn_for_each() - visit every connection of a namespace
  * @rn: namespace
  * @fn: called with a reference held, in process context; may sleep and may remove it
  * @arg: passed on
  *
- * A connection may be visited twice, or missed if it is added meanwhile.
+ * Each connection that is there all the while is visited once.
  */
 void rds_conn_for_each(struct rds_net *rn, void (*fn)(struct rds_conn *c, void *arg), void *arg)
 {
-	struct rhashtable_iter iter;
-	struct rds_conn *c;
+	struct rds_conn *c = NULL, *next;
 
-	rhashtable_walk_enter(&rn->conns, &iter);
-	rhashtable_walk_start(&iter);
-	while ((c = rhashtable_walk_next(&iter))) {
-		if (IS_ERR(c) || !conn_get_rcu(c))
-			continue;
-		rhashtable_walk_stop(&iter);
+	while ((next = conn_next(rn, c))) {
+		if (c)
+			rds_conn_put(c);
+		c = next;
 		fn(c, arg);
-		rds_conn_put(c);
 		cond_resched();
-		rhashtable_walk_start(&iter);
 	}
-	rhashtable_walk_stop(&iter);
-	rhashtable_walk_exit(&iter);
+	if (c)
+		rds_conn_put(c);
 }
 
 /* ---- expiry ------------------------------------------------------------- */

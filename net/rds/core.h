@@ -44,8 +44,9 @@
  * @node: list of all namespaces (main.c)
  * @ports: bound sockets by (address, port, scope); RCU read, rhashtable's own locks
  * @conns: connections by key; RCU read
+ * @conn_list: all connections until they are freed (@lock)
  * @maps: local congestion maps by address; RCU read
- * @lock: guards @sockets, @cong_waiters, insertion into @conns against @dying
+ * @lock: guards @conn_list, @sockets, @cong_waiters, insertion into @conns against @dying
  * @sockets: all sockets (info records)
  * @cong_waiters: sockets that met ENOBUFS and wait for any map update
  * @dying: set once under @lock at pre-exit; no connection is inserted afterwards
@@ -63,6 +64,7 @@ struct rds_net {
 	struct list_head node;
 	struct rhashtable ports;
 	struct rhashtable conns;
+	struct list_head conn_list;
 	struct rhashtable maps;
 	spinlock_t lock;
 	struct list_head sockets;
@@ -399,6 +401,7 @@ struct rds_path {
 /**
  * struct rds_conn - a connection
  * @node: rds_net.conns
+ * @net_node: rds_net.conn_list (rds_net.lock), until it is freed
  * @key: identity, immutable
  * @rn: namespace
  * @ref: table, users, works
@@ -430,6 +433,7 @@ struct rds_path {
  */
 struct rds_conn {
 	struct rhash_head node;
+	struct list_head net_node;
 	struct rds_conn_key key;
 	struct rds_net *rn;
 	refcount_t ref;

@@ -58,6 +58,7 @@ static int __net_init init_net_part(struct net *net)
 
 	rn->net = net;
 	spin_lock_init(&rn->lock);
+	INIT_LIST_HEAD(&rn->conn_list);
 	INIT_LIST_HEAD(&rn->sockets);
 	INIT_LIST_HEAD(&rn->cong_waiters);
 	init_waitqueue_head(&rn->idle);

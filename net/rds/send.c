@@ -66,8 +66,13 @@ static int send_destination(struct send_ctx *s)
 		return -EOPNOTSUPP;
 	if (named && s->dst.scope && scope && s->dst.scope != scope)
 		return -EINVAL;
-	if (rds_addr_is_linklocal(&s->dst.ip) && !s->dst.scope)
+	/* One link-local end is enough to need the interface. */
+	if (!s->dst.scope && (rds_addr_is_linklocal(&s->dst.ip) ||
+			      rds_addr_is_linklocal(&rs->bound.ip)))
 		s->dst.scope = scope;
+	/* From a link-local address there is only one interface to go by. */
+	if (!s->dst.scope && rds_addr_is_linklocal(&rs->bound.ip))
+		s->dst.scope = rs->bound.scope;
 	return 0;
 }
 

@@ -167,11 +167,10 @@ static void put_number(struct end *from, const struct end *to, unsigned int n)
 		ts_die("round %u: send to %s", n, ts_show(&to->addr));
 }
 
-/* The next message must be @want, and come within ten seconds. */
-static bool get_number(struct end *e, unsigned int want)
+/* The next message must be @want, and come before @end. */
+static bool get_number(struct end *e, unsigned int want, double end)
 {
 	struct pollfd p = { .fd = e->fd, .events = POLLIN };
-	double end = ts_now() + 10;
 	unsigned int got = ~0U;
 	ssize_t len = -1;
 
@@ -193,6 +192,7 @@ static bool get_number(struct end *e, unsigned int want)
 static int cmd_crossed(char **a)
 {
 	unsigned int i, rounds = atoi(a[4]), killed = 0;
+	double start = ts_now(), t, slowest = 0;
 	struct end x, y;
 	bool kill = atoi(a[5]);
 
@@ -201,13 +201,17 @@ static int cmd_crossed(char **a)
 	for (i = 0; i < rounds; i++) {
 		if (kill && i)
 			killed += kill_all(i & 1 ? x.diag : y.diag);
+		t = ts_now();
 		put_number(i & 2 ? &x : &y, i & 2 ? &y : &x, i);
 		put_number(i & 2 ? &y : &x, i & 2 ? &x : &y, i);
-		if (!get_number(&x, i) || !get_number(&y, i))
+		if (!get_number(&x, i, ts_now() + 10) ||
+		    !get_number(&y, i, ts_now() + 10))
 			return 1;
+		t = ts_now() - t;
+		slowest = t > slowest ? t : slowest;
 	}
-	printf("%u rounds, %u connections killed, %u messages\n", rounds,
-	       killed, rounds * 2);
+	printf("%u rounds, %u connections killed, %u messages, %.1f s, slowest round %.3f s\n",
+	       rounds, killed, rounds * 2, ts_now() - start, slowest);
 	return 0;
 }
 
@@ -292,9 +296,8 @@ static int cmd_numbers(char **a)
 	printf("ready\n");
 	fflush(stdout);
 	for (i = 0; i < n; i++) {
-		while (!get_number(&e, i))
-			if (ts_now() > end)
-				return 1;
+		if (!get_number(&e, i, end))
+			return 1;
 		printf("got %u\n", i);
 		fflush(stdout);
 	}

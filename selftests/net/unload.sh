@@ -61,12 +61,15 @@ unload_with_idle_connections() {
 
 ktap_header
 netns=$(netns_alive)
-"$BIN/rds-traffic" recv -b 127.0.0.1:4000 -n 1 -t 60 --ready "$T/r" </dev/null &
+# without rds_tcp, which would hold rds all by itself
+rmmod rds_tcp
+"$BIN/rds-traffic" recv -b 127.0.0.1:4000 -n 1 -t 60 --ready "$T/r" >/dev/null </dev/null &
 holder=$!
 busywait 10 test -e "$T/r"
 check "rds is refused to go while a socket is bound" refused rds
 kill -TERM "$(cat "$T/r")"
 wait $holder 2>/dev/null
+modprobe rds_tcp
 
 setup_pair
 start_recv hold n2 10.1.0.2:4000 1 1
