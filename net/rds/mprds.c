@@ -98,7 +98,11 @@ void rds_mprds_link_up(struct rds_path *p)
 
 	if (c->key.trans->max_paths < 2)
 		return;
-	if (!p->index)
+	/*
+	 * A legacy peer that restarted may have come by a link that we took for another
+	 * path; it must learn our path count all the same, or the others stay down.
+	 */
+	if (!p->index || rds_legacy_peer(c))
 		rds_path_send_control(p, RDS_PORT_PROBE, RDS_PORT_KERNEL);
 	mprds_want_all(c);
 }

@@ -3,8 +3,8 @@
  * Pinned user pages: the pages, the locked-memory accounting and the notification are
  * one object with one release.
  *
- * Made in process context by sendmsg().  The last user may let go in softirq; unpinning
- * and notifying then happen in a work item.
+ * Made in process context by sendmsg().  The last user may let go in any context, so
+ * unpinning and notifying happen in a work item.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -36,10 +36,7 @@ static void pin_work(struct work_struct *work)
  */
 void rds_pin_release(struct rds_pin *pin)
 {
-	if (in_task() && !in_softirq() && !irqs_disabled() && !rcu_preempt_depth()) {
-		pin_free(pin);
-		return;
-	}
+	/* Always: the last user may be under RCU or a lock that nobody can ask about. */
 	INIT_WORK(&pin->work, pin_work);
 	queue_work(rds_wq, &pin->work);
 }

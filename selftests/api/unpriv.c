@@ -124,6 +124,8 @@ static int own_ns(void *arg)
 /* A user's own user and network namespace has a working RDS of its own. */
 TEST(unpriv__own_namespace)
 {
+	if (access("/proc/self/ns/user", F_OK))
+		SKIP(_exit(KSFT_SKIP), "kernel without user namespaces");
 	EXPECT_EQ(0, reap(spawn(own_ns, NULL)));
 }
 
@@ -151,6 +153,8 @@ TEST(unpriv__own_namespace_is_blind)
 	int fd;
 
 	SETUP_LOCAL();
+	if (access("/proc/self/ns/user", F_OK))
+		SKIP(_exit(KSFT_SKIP), "kernel without user namespaces");
 	fd = rds_bound("127.0.0.1", 5000);
 	ASSERT_EQ(1, send_to(fd, "127.0.0.1", 5000, "x", 1, 0));
 	ASSERT_TRUE(wait_data(fd));

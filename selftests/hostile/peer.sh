@@ -43,7 +43,7 @@ grew() {
 }
 
 honest() {
-	end_flow honest-in 5000 && end_flow honest-out 5000
+	end_flow honest-in 3500 && end_flow honest-out 3500
 }
 
 total_proofs=15
@@ -51,8 +51,8 @@ ktap_header
 setup_nodes 3
 n3 "$BIN/rdsmisc" numbers 10.1.0.3:7000 $total_proofs 200 >"$T/numbers" 2>&1 </dev/null &
 busywait 10 grep -q ready "$T/numbers"
-start_flow honest-in n2 10.1.0.2 n3 10.1.0.3 5000 -S 0-1000 -r 100
-start_flow honest-out n3 10.1.0.3 n2 10.1.0.2 5000 -S 0-1000 -r 100
+start_flow honest-in n2 10.1.0.2 n3 10.1.0.3 3500 -S 0-1000 -r 100
+start_flow honest-out n3 10.1.0.3 n2 10.1.0.2 3500 -S 0-1000 -r 100
 busywait 10 test "$(n3 ss -Htn state established 'sport = 16385' | wc -l)" -ge 1
 mem=$(mem_kb)
 old_seq=$(counter n3 recv_drop_old_seq)
