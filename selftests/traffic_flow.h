@@ -102,7 +102,7 @@ static inline size_t tf_payload_off(const struct tf_sched *s, __u64 seq)
  * Return: length of the message, which may be less than the header
  */
 static inline __u32 tf_header(struct tf_hdr *h, const struct tf_sched *s,
-				 __u64 seq, const unsigned char *pool)
+			      __u64 seq, const unsigned char *pool)
 {
 	__u32 len = tf_size(s, seq), i;
 	__u64 v;

@@ -244,6 +244,8 @@ void *rds_path_priv(const struct rds_path *p);
 struct net *rds_path_net(const struct rds_path *p);
 struct rds_conn *rds_path_conn(const struct rds_path *p);
 unsigned int rds_path_index(const struct rds_path *p);
+/* Path 0 of the same connection; it exists as long as any other. */
+struct rds_path *rds_path_first(const struct rds_path *p);
 const struct in6_addr *rds_path_laddr(const struct rds_path *p);
 const struct in6_addr *rds_path_faddr(const struct rds_path *p);
 u32 rds_path_scope(const struct rds_path *p);

@@ -518,6 +518,11 @@ unsigned int rds_path_index(const struct rds_path *p)
 	return p->index;
 }
 
+struct rds_path *rds_path_first(const struct rds_path *p)
+{
+	return p->conn->paths[0];
+}
+
 const struct in6_addr *rds_path_laddr(const struct rds_path *p)
 {
 	return &p->conn->key.laddr;

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
 # Sourced by the tests against in-tree peers, on the host. Two guests, a at
 # 10.0.0.1 and b at 10.0.0.2; OURS and PEER say which is which.
 
@@ -8,6 +9,7 @@
 RD=/tmp
 LIMIT=90
 
+there() { on "$1" test -e "$2"; }
 a() { on a "$@"; }
 b() { on b "$@"; }
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
 # Sourced by the tests which move messages: everything is counted and proven by
 # rds-traffic, a test only says between whom and what goes wrong meanwhile.
 
@@ -12,9 +13,24 @@ PORT=4000		# each transfer takes a port range of its own
 MOVED=0			# messages proven so far, in this file
 JOBS=()
 
-# json FILE KEY: one value of a flat JSON object
+# json FILE KEY: one value of a flat JSON object; no process is started for it
 json() {
-	[ ! -s "$1" ] || sed -n "s/.*\"$2\":\"\{0,1\}\([^\",}]*\).*/\1/p" "$1" | head -n 1
+	local s
+
+	[ -s "$1" ] || return 0
+	s=$(<"$1")
+	case $s in
+	*"\"$2\":"*) ;;
+	*) return 0 ;;
+	esac
+	s=${s##*"\"$2\":"}
+	s=${s%%[,\}]*}
+	echo "${s//\"/}"
+}
+
+# Is a file there, as seen by NS?  Guests share nothing, namespaces do.
+there() {
+	test -e "$2"
 }
 
 note() {
@@ -34,7 +50,7 @@ start_recv() {
 		-t "${LIMIT:-60}" --json --ready "$RD/ready.$READY" "$@" \
 		>"$T/$id.recv" 2>"$T/$id.recv.err" </dev/null &
 	JOBS+=("$id:$!")
-	busywait 15 "$ns" test -e "$RD/ready.$READY"
+	busywait 15 there "$ns" "$RD/ready.$READY"
 }
 
 # start_send ID NS FROM TO COUNT [opts]

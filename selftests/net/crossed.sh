@@ -14,18 +14,20 @@ crossed() {
 
 # First contact: no state of any kind between the two addresses yet.
 first_contact() {
-	local i a b
+	local i end
 
-	for i in $(seq 20); do
-		a=10.1.$((i + 1)).1 b=10.1.$((i + 1)).2
-		if [ $((i % 2)) = 0 ]; then
-			a=10.1.$((i + 1)).2 b=10.1.$((i + 1)).1
-		fi
-		n1 ip addr add $a/24 dev eth0
-		n2 ip addr add $b/24 dev eth0
-		crossed $a $b 1 0 >"$T/first" || { cat "$T/first"; return 1; }
-		MOVED=$((MOVED + 2))
+	for end in 1 2; do
+		for i in $(seq 20); do
+			echo "addr add 10.1.$i.$end/24 dev eth0"
+		done >"$T/batch"
+		ip -n n$end -batch "$T/batch" || return 1
 	done
+	"$BIN/rdsmisc" contacts n1 n2 20 >"$T/contacts" 2>&1 || {
+		show_file "$T/contacts"
+		return 1
+	}
+	show_file "$T/contacts"
+	MOVED=$((MOVED + 40))
 }
 
 ktap_header

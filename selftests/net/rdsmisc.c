@@ -215,6 +215,28 @@ static int cmd_crossed(char **a)
 	return 0;
 }
 
+/* contacts NS1 NS2 COUNT: first contact of 10.1.(i+1).1 and .2, i < COUNT. */
+static int cmd_contacts(char **a)
+{
+	char addr[2][32];
+	unsigned int i, n = atoi(a[2]);
+	struct end e[2];
+
+	for (i = 0; i < n; i++) {
+		snprintf(addr[0], sizeof(addr[0]), "10.1.%u.1:5000", i + 1);
+		snprintf(addr[1], sizeof(addr[1]), "10.1.%u.2:5000", i + 1);
+		open_end(&e[0], a[0], addr[0]);
+		open_end(&e[1], a[1], addr[1]);
+		put_number(&e[i & 1], &e[~i & 1], i);
+		put_number(&e[~i & 1], &e[i & 1], i);
+		if (!get_number(&e[0], i, ts_now() + 10) ||
+		    !get_number(&e[1], i, ts_now() + 10))
+			return 1;
+	}
+	printf("%u first contacts, %u messages\n", n, n * 2);
+	return 0;
+}
+
 static struct ts_addr nth_addr(struct ts_addr a, unsigned int n)
 {
 	struct sockaddr_in6 *v6 = (void *)&a.ss;
@@ -340,6 +362,7 @@ int main(int argc, char **argv)
 	} cmds[] = {
 		{ "killtcp", 2, cmd_killtcp },
 		{ "crossed", 6, cmd_crossed },
+		{ "contacts", 3, cmd_contacts },
 		{ "spray", 3, cmd_spray },
 		{ "cancel", 4, cmd_cancel },
 		{ "numbers", 3, cmd_numbers },

@@ -23,13 +23,19 @@ FIXTURE_VARIANT(flow) {
 };
 
 FIXTURE_VARIANT_ADD(flow, empty) { .nsizes = 1, .sizes = { 0 } };
+
 FIXTURE_VARIANT_ADD(flow, one_byte) { .nsizes = 1, .sizes = { 1 } };
+
 FIXTURE_VARIANT_ADD(flow, no_hash) { .nsizes = 1, .sizes = { 40 } };
+
 FIXTURE_VARIANT_ADD(flow, bare_header) { .nsizes = 1, .sizes = { 88 } };
+
 FIXTURE_VARIANT_ADD(flow, kilobyte) { .nsizes = 1, .sizes = { 1024 } };
+
 FIXTURE_VARIANT_ADD(flow, mixed) {
 	.nsizes = 5, .sizes = { 0, 1, 30, 4097, 65536 }
 };
+
 FIXTURE_VARIANT_ADD(flow, random) {
 	.range = 1, .nsizes = 2, .sizes = { 0, 3000 }
 };

@@ -365,6 +365,7 @@ void rds_tcp_stop(struct rds_path *p, bool abort)
 		spin_unlock(&tp->lock);
 	}
 	cancel_delayed_work_sync(&tp->retry);
+	hrtimer_cancel(&tp->hold);
 	tp->up = false;
 	tp->draining = false;
 	tp->tx_starved = false;
@@ -420,6 +421,8 @@ int rds_tcp_path_init(struct rds_path *p)
 	spin_lock_init(&tp->lock);
 	init_waitqueue_head(&tp->wait);
 	INIT_DELAYED_WORK(&tp->retry, rds_tcp_retry_work);
+	hrtimer_init(&tp->hold, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	tp->hold.function = rds_tcp_hold_timer;
 	rds_stream_reset(&tp->rx.stream);
 	return 0;
 }

@@ -267,12 +267,15 @@ static int rds_tcp_rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsign
  */
 void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk)
 {
+	struct rds_tcp_path *first = rds_path_priv(rds_path_first(tp->path));
 	struct rds_tcp_pass pass = { .tp = tp };
 	read_descriptor_t desc = { .arg.data = &pass, .count = 1 };
 
 	if (tp->rx.dead || !tp->up)
 		return;
 
+	/* Before anybody can answer. */
+	WRITE_ONCE(first->heard, ktime_get_ns());
 	rds_rx_batch_init(&pass.batch);
 	/* An empty message whose header came last may still want its memory. */
 	rds_tcp_rx_actor(&desc, NULL, 0, 0);

@@ -15,10 +15,25 @@
  *
  * MSG_MORE is not used: with a full send buffer and nothing in flight nobody would
  * push the held back tail, and batches are large enough without it.
+ *
+ * Coalescing.  A stream of small messages, each sent at once, costs a packet and an ACK
+ * per message.  So a small batch that follows another one within hold_us is held back,
+ * and what is sent next joins it, until it is large or hold_us have passed.  Whoever sends
+ * in answer to something received is not held back, nor is the first message after a
+ * pause, so request and response do not wait.
  */
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 
 #include "tcp.h"
+
+/* A batch of this size is worth a packet of its own. */
+#define RDS_TCP_HOLD_BYTES	(60U << 10)
+
+static unsigned int rds_tcp_hold_us = 64;
+module_param_named(hold_us, rds_tcp_hold_us, uint, 0644);
+MODULE_PARM_DESC(hold_us, "longest time in us that small messages wait for more (0: never)");
 
 /* Room for @need bytes in one piece in the arena: 0, -ENOSPC if the batch is full, -ENOMEM. */
 static int rds_tcp_arena_room(struct rds_tcp_tx *tx, u32 need)
@@ -92,6 +107,8 @@ static void rds_tcp_batch_clear(struct rds_tcp_batch *b)
 	b->nr_bvec = 0;
 	b->bytes = 0;
 	b->iter.count = 0;
+	b->sealed = false;
+	b->urgent = false;
 }
 
 static int rds_tcp_encode_hdr(struct rds_tcp_tx *tx)
@@ -191,6 +208,7 @@ static int rds_tcp_pull_control(struct rds_tcp_path *tp)
 	if (n) {
 		rds_tcp_batch_add(b, page, n, 0);
 		tp->tx.end += n;
+		b->urgent = true;
 	}
 	return n;
 }
@@ -203,6 +221,9 @@ static bool rds_tcp_pull(struct rds_tcp_path *tp)
 	tx->cur = rds_path_pull(tp->path, &tx->end);
 	if (!tx->cur)
 		return false;
+	/* Pings, pongs and handshakes of the kernel. */
+	if (!tx->cur->rs)
+		tx->batch->urgent = true;
 	tx->newest = start;
 	tx->cur_off = 0;
 	tx->cur_bv = 0;
@@ -210,7 +231,7 @@ static bool rds_tcp_pull(struct rds_tcp_path *tp)
 	return true;
 }
 
-/* Build the next batch.  0, also if there is nothing to send, or -errno. */
+/* Add what waits to the batch.  0, also if there is nothing to send, or -errno. */
 static int rds_tcp_fill(struct rds_tcp_path *tp)
 {
 	struct rds_tcp_tx *tx = &tp->tx;
@@ -218,7 +239,6 @@ static int rds_tcp_fill(struct rds_tcp_path *tp)
 	bool control = true;
 	int err = 0;
 
-	rds_tcp_batch_clear(b);
 	while (err >= 0 && !rds_tcp_batch_full(b)) {
 		if (tx->cur) {
 			err = rds_tcp_encode(tx);
@@ -230,11 +250,69 @@ static int rds_tcp_fill(struct rds_tcp_path *tp)
 			break;
 		}
 	}
-	iov_iter_bvec(&b->iter, ITER_SOURCE, b->bvec, b->nr_bvec, b->bytes);
-
+	/* Full: a message may be half in it, and the rest follows at once. */
+	if (err < 0 || rds_tcp_batch_full(b))
+		b->urgent = true;
 	if (err == -ENOSPC || (err == -ENOMEM && b->bytes))
 		return 0;
 	return min(err, 0);
+}
+
+/**
+ * rds_tcp_hold_timer() - the batch was held back long enough
+ * @timer: hold timer of a path
+ *
+ * It may have been sent and another one begun; then the timer goes on for that one.
+ *
+ * Return: whether it does.
+ */
+enum hrtimer_restart rds_tcp_hold_timer(struct hrtimer *timer)
+{
+	struct rds_tcp_path *tp = container_of(timer, struct rds_tcp_path, hold);
+	s64 left;
+
+	if (!READ_ONCE(tp->tx.held))
+		return HRTIMER_NORESTART;
+	left = READ_ONCE(tp->tx.hold_end) - ktime_get_ns();
+	if (left > 0) {
+		hrtimer_forward_now(timer, ns_to_ktime(left));
+		return HRTIMER_RESTART;
+	}
+	rds_path_kick(tp->path);
+	return HRTIMER_NORESTART;
+}
+
+/* Hold the batch back?  Then the timer sees to it that send() is called again. */
+static bool rds_tcp_hold(struct rds_tcp_path *tp)
+{
+	const struct rds_tcp_path *first = rds_path_priv(rds_path_first(tp->path));
+	struct rds_tcp_tx *tx = &tp->tx;
+	u64 wait = READ_ONCE(rds_tcp_hold_us) * (u64)NSEC_PER_USEC;
+	u64 now;
+
+	if (tx->batch->urgent || tx->batch->bytes >= RDS_TCP_HOLD_BYTES || !wait)
+		return false;
+	/* Something arrived since we sent last: this may be the answer. */
+	if ((s64)(READ_ONCE(first->heard) - tx->pushed) >= 0)
+		return false;
+	now = ktime_get_ns();
+	if (now - tx->pushed >= wait)
+		return false;
+
+	WRITE_ONCE(tx->hold_end, tx->pushed + wait);
+	WRITE_ONCE(tx->held, true);
+	if (!hrtimer_active(&tp->hold))
+		hrtimer_start(&tp->hold, ns_to_ktime(tx->pushed + wait - now),
+			      HRTIMER_MODE_REL_SOFT);
+	return true;
+}
+
+/* No memory and nothing under way that would call us again. */
+static void rds_tcp_starve(struct rds_tcp_path *tp)
+{
+	rds_tcp_count(RDS_TCP_TX_NOMEM);
+	WRITE_ONCE(tp->tx_starved, true);
+	rds_tcp_retry_later(tp);
 }
 
 /* Hand the rest of the batch to TCP: bytes taken, or -errno. */
@@ -249,6 +327,9 @@ static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
 	bool idle;
 	int ret;
 
+	WRITE_ONCE(tx->held, false);
+	tx->pushed = ktime_get_ns();
+
 	lock_sock(sk);
 	/* From now on each ACK calls rds_tcp_write_space(). */
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
@@ -259,12 +340,31 @@ static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
 	rds_tcp_settle(tp, sk);
 	release_sock(sk);
 
-	if (idle) {
-		rds_tcp_count(RDS_TCP_TX_NOMEM);
-		WRITE_ONCE(tp->tx_starved, true);
-		rds_tcp_retry_later(tp);
-	}
+	if (idle)
+		rds_tcp_starve(tp);
 	return ret;
+}
+
+/* Prepare the next bytes: 1 = there are some, 0 = not now, or -errno. */
+static int rds_tcp_prepare(struct rds_tcp_path *tp)
+{
+	struct rds_tcp_batch *b = tp->tx.batch;
+	int err;
+
+	if (b->sealed)
+		return 1;
+	err = rds_tcp_fill(tp);
+	if (err == -ENOMEM) {
+		rds_tcp_starve(tp);
+		return 0;
+	}
+	if (err < 0)
+		return err;
+	if (!b->bytes || rds_tcp_hold(tp))
+		return 0;
+	iov_iter_bvec(&b->iter, ITER_SOURCE, b->bvec, b->nr_bvec, b->bytes);
+	b->sealed = true;
+	return 1;
 }
 
 /**
@@ -276,42 +376,29 @@ static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
 int rds_tcp_send(struct rds_path *p)
 {
 	struct rds_tcp_path *tp = rds_path_priv(p);
-	struct rds_tcp_batch *b = tp->tx.batch;
 	unsigned int rounds = RDS_TCP_SEND_ROUNDS;
-	size_t left;
+	struct iov_iter *iter;
 	int ret;
 
 	if (!tp->sock)
 		return -ENOTCONN;
 
+	iter = &tp->tx.batch->iter;
 	while (rounds--) {
-		left = iov_iter_count(&b->iter);
-		if (!left) {
-			ret = rds_tcp_fill(tp);
-			if (ret == -ENOMEM) {
-				rds_tcp_count(RDS_TCP_TX_NOMEM);
-				WRITE_ONCE(tp->tx_starved, true);
-				rds_tcp_retry_later(tp);
-				return 0;
-			}
-			if (ret < 0)
-				return ret;
-			left = iov_iter_count(&b->iter);
-			if (!left)
-				return 0;
-		}
+		ret = rds_tcp_prepare(tp);
+		if (ret <= 0)
+			return ret;
 
 		ret = rds_tcp_push(tp, tp->sock->sk);
-		if (ret > 0)
-			iov_iter_advance(&b->iter, ret);
-		if (ret == left) {
-			rds_tcp_batch_clear(b);
-			continue;
-		}
 		if (ret < 0 && ret != -EAGAIN)
 			return ret;
-		rds_tcp_count(RDS_TCP_SNDBUF_FULL);
-		return 0;
+		if (ret > 0)
+			iov_iter_advance(iter, ret);
+		if (iov_iter_count(iter)) {
+			rds_tcp_count(RDS_TCP_SNDBUF_FULL);
+			return 0;
+		}
+		rds_tcp_batch_clear(tp->tx.batch);
 	}
 
 	/* The caller is somebody's sendmsg(): the path's work goes on. */
@@ -399,6 +486,7 @@ void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk)
 	WRITE_ONCE(tx->newest, 0);
 	tx->acked = 0;
 	tx->blocked = false;
+	tx->pushed = 0;
 }
 
 /**
@@ -414,6 +502,7 @@ void rds_tcp_tx_reset(struct rds_tcp_path *tp)
 	if (tx->cur)
 		rds_message_put(tx->cur);
 	tx->cur = NULL;
+	tx->held = false;
 }
 
 /**

@@ -21,6 +21,7 @@
 
 #include <linux/atomic.h>
 #include <linux/bvec.h>
+#include <linux/hrtimer.h>
 #include <linux/net.h>
 #include <linux/spinlock.h>
 #include <linux/sysctl.h>
@@ -44,8 +45,10 @@
 
 /**
  * struct rds_tcp_batch - bytes that were pulled from the core and wait for room in TCP
- * @iter: the bytes TCP has not accepted, over @bvec
+ * @iter: once @sealed, the bytes TCP has not accepted, over @bvec
  * @bytes: all bytes of the batch
+ * @sealed: nothing is added any more
+ * @urgent: do not hold it back
  * @nr_bvec: entries used in @bvec
  * @nr_msgs: entries used in @msgs
  * @nr_pages: entries used in @pages
@@ -56,6 +59,8 @@
 struct rds_tcp_batch {
 	struct iov_iter iter;
 	size_t bytes;
+	bool sealed;
+	bool urgent;
 	unsigned int nr_bvec;
 	unsigned int nr_msgs;
 	unsigned int nr_pages;
@@ -80,6 +85,9 @@ struct rds_tcp_batch {
  * @base: TCP sequence number of stream position 0, set before the link is up
  * @una: last snd_una looked at (sk)
  * @acked: its stream position (sk)
+ * @pushed: when bytes were last handed to TCP, ns (link mutex)
+ * @hold_end: when a batch that is held back must go (link mutex; the timer reads)
+ * @held: the batch is held back (likewise)
  * @blocked: send() left bytes behind, write_space has to kick (sk)
  */
 struct rds_tcp_tx {
@@ -96,6 +104,9 @@ struct rds_tcp_tx {
 	u32 base;
 	u32 una;
 	u64 acked;
+	u64 pushed;
+	u64 hold_end;
+	bool held;
 	bool blocked;
 };
 
@@ -133,6 +144,8 @@ struct rds_tcp_rx {
  * @draining: stop() waits for TCP's callbacks (sk)
  * @events: callbacks seen while @draining (sk)
  * @wait: stop() waits here
+ * @hold: ends the time the batch is held back
+ * @heard: on path 0: when any path of the connection last received something, ns
  * @retry: goes on with what stopped for lack of memory
  * @tx_starved: send() stopped for lack of memory (link mutex to set, retry work reads)
  * @data_ready: TCP's own callback, to put back
@@ -152,6 +165,8 @@ struct rds_tcp_path {
 	bool draining;
 	u32 events;
 	wait_queue_head_t wait;
+	struct hrtimer hold;
+	u64 heard;
 	struct delayed_work retry;
 	bool tx_starved;
 	void (*data_ready)(struct sock *sk);
@@ -250,6 +265,7 @@ void rds_tcp_retry_later(struct rds_tcp_path *tp);
 
 /* send.c */
 int rds_tcp_send(struct rds_path *p);
+enum hrtimer_restart rds_tcp_hold_timer(struct hrtimer *timer);
 void rds_tcp_write_space(struct sock *sk);
 void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk);
 int rds_tcp_tx_init(struct rds_tcp_path *tp);
