@@ -208,7 +208,6 @@ struct rds_stat_desc {
  * @discard: forget a link parked for this path (refused, or the path is going away)
  * @info: write the transport's info records for @opt in namespace @net; may sleep
  * @tos_map: wire TOS for the value an application gave (with RDS_CAP_TOS)
- * @release_net: no connection of @net is left and none can be made
  */
 struct rds_transport {
 	const char *name;
@@ -230,13 +229,22 @@ struct rds_transport {
 	u8 (*tos_map)(u8 tos);
 };
 
-/* Registry.  register: 0 or -EEXIST.  unregister destroys all connections of the transport and waits. */
+/*
+ * Registry.  register: 0 or -EEXIST.  unregister destroys all connections of the transport
+ * and waits.
+ */
 int rds_transport_register(struct rds_transport *t);
 void rds_transport_unregister(struct rds_transport *t);
 
-/* A transport's namespace goes away: destroy its connections there; waits.  No new ones can appear in a dying netns. */
+/*
+ * A transport's namespace goes away: destroy its connections there; waits.  No new ones can
+ * appear in a dying netns.
+ */
 void rds_transport_exit_net(struct rds_transport *t, struct net *net);
-/* Drop all paths of @t in @net that own a link (a sysctl changed); legacy peers one path at a time. */
+/*
+ * Drop all paths of @t in @net that own a link (a sysctl changed); legacy peers one path at
+ * a time.
+ */
 void rds_transport_reset_net(struct rds_transport *t, struct net *net);
 
 /* Facts about a path; all immutable for its lifetime. */
@@ -334,10 +342,13 @@ void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
 		      struct rds_incoming *inc, struct rds_rx_batch *b);
 void rds_path_deliver_done(struct rds_path *p, struct rds_rx_batch *b);
 
-/* Emit one info record of exactly @size bytes (a multiple of nothing; all records of a source have one size). */
+/*
+ * Emit one info record of exactly @size bytes (a multiple of nothing; all records of a source
+ * have one size).
+ */
 void rds_info_emit(struct rds_info_sink *sink, const void *rec, size_t size);
 /* Walk the paths of @t in @net that own a link; @fn runs in process context and may sleep. */
-void rds_transport_for_each_path(struct rds_transport *t, struct net *net,
-				 void (*fn)(struct rds_path *p, void *arg), void *arg);
+void rds_transport_walk_paths(struct rds_transport *t, struct net *net,
+			      void (*fn)(struct rds_path *p, void *arg), void *arg);
 
 #endif /* _NET_RDS_H */

@@ -196,7 +196,7 @@ void rds_cong_update(struct rds_sock *rs)
 			set_bit(MAP_BIT(rs->bound.port), rs->map->bits);
 		else
 			clear_bit(MAP_BIT(rs->bound.port), rs->map->bits);
-		smp_mb__after_atomic();
+		smp_mb__after_atomic();	/* bits before generation: rds_cong_snapshot() */
 		atomic_inc(&rs->map->gen);
 	}
 	spin_unlock_bh(&rs->rx.lock);

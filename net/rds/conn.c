@@ -113,7 +113,7 @@ struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index)
 		if (err)
 			goto err_priv;
 	}
-	smp_store_release(&c->paths[index], p);
+	smp_store_release(&c->paths[index], p);	/* published complete */
 	return p;
 
 err_priv:

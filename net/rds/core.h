@@ -240,7 +240,7 @@ static inline int rds_rcvbuf(const struct rds_sock *rs)
 
 static inline bool rds_is_bound(const struct rds_sock *rs)
 {
-	return smp_load_acquire(&rs->is_bound);
+	return smp_load_acquire(&rs->is_bound);	/* pairs with the release in bind */
 }
 
 /* Wake every sleeper and poller, whatever event it waits for. */
@@ -261,7 +261,8 @@ static inline void rds_sock_put(struct rds_sock *rs)
 }
 
 /* socket.c */
-int rds_sockaddr_parse(const void *name, int len, struct rds_addr *out);	/* send, cancel: EINVAL */
+/* Send, cancel: EINVAL. */
+int rds_sockaddr_parse(const void *name, int len, struct rds_addr *out);
 int rds_sockaddr_fill(struct sockaddr_storage *ss, const struct rds_addr *a);	/* returns length */
 int rds_wait_timeo_err(long timeo);	/* 0 = keep waiting, -ETIMEDOUT, -EINTR or restart */
 
@@ -315,8 +316,10 @@ struct rds_pin {
 	struct page *pages[] __counted_by(nr);
 };
 
-struct rds_pin *rds_pin_iter(struct iov_iter *from, size_t len, struct bio_vec **bvec, u16 *nr_bvec);
-int rds_pin_probe(u64 addr, u64 bytes, bool write);	/* can these pages be pinned?  0/-EFAULT/mm errno */
+struct rds_pin *rds_pin_iter(struct iov_iter *from, size_t len, struct bio_vec **bvec,
+			     u16 *nr_bvec);
+/* Can these pages be pinned?  0, -EFAULT or errno of the mm. */
+int rds_pin_probe(u64 addr, u64 bytes, bool write);
 void rds_pin_release(struct rds_pin *pin);		/* any context */
 void rds_pin_flush(void);				/* module exit */
 
@@ -351,8 +354,8 @@ struct rds_conn_key {
  * @adopted: the link of this epoch came from the peer
  * @up_since: jiffies of the last transition to UP
  * @nr_control: kernel pings and pongs on @queue and @sent
- * @unacked_packets: messages until an acknowledgement is asked for
- * @unacked_bytes: bytes until an acknowledgement is asked for
+ * @unacked_packets: messages until an acknowledgment is asked for
+ * @unacked_bytes: bytes until an acknowledgment is asked for
  * @link: serialises start, stop and send; taken in process context only
  * @sending: somebody is inside send() (info records); @link
  * @pull_budget: messages this pass may still pull; @link
@@ -486,7 +489,8 @@ void rds_path_pump(struct rds_path *p);
 void rds_path_want(struct rds_path *p);
 int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport);
 /* Take messages of @rs (to @dst, or all if NULL) off the path. */
-void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, struct list_head *out);
+void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
+		    struct list_head *out);
 void rds_path_requeue_sent(struct rds_path *p);
 void rds_path_drain_all(struct rds_path *p, struct list_head *out);
 bool rds_path_is_up(const struct rds_path *p);
@@ -498,7 +502,7 @@ void rds_path_init_state(struct rds_path *p);
 bool rds_path_doom(struct rds_path *p, bool if_idle);	/* DESTROY; false: not idle, nothing done */
 void rds_path_reap(struct rds_path *p);			/* waits until GONE and nothing runs */
 void rds_path_reset(struct rds_path *p);		/* administrative drop */
-void rds_path_hurry(struct rds_path *p);		/* reconnect now instead of after the back-off */
+void rds_path_hurry(struct rds_path *p);		/* reconnect now, not after the back-off */
 
 /* mprds.c */
 struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, unsigned int *npaths);
@@ -523,8 +527,9 @@ enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr 
 /**
  * struct rds_cong_map - what we announce for one local address
  * @node: rds_net.maps
- * @addr: the address
- * @scope: its interface if link-local
+ * @key: what it is found by
+ * @key.addr: the address
+ * @key.scope: its interface if link-local
  * @ref: sockets and connections
  * @rcu: freed after a grace period
  * @lock: guards @conns
@@ -600,7 +605,8 @@ void rds_sysctl_exit_net(struct rds_net *rn);
 
 /* transport.c */
 /* Transport that owns @addr in @net, module reference taken; NULL if none. */
-struct rds_transport *rds_transport_for_addr(struct net *net, const struct in6_addr *addr, u32 scope);
+struct rds_transport *rds_transport_for_addr(struct net *net, const struct in6_addr *addr,
+					     u32 scope);
 /* By number, loading the module if need be; reference taken; NULL if none. */
 struct rds_transport *rds_transport_get(int type);
 void rds_transport_put(struct rds_transport *t);

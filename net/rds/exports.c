@@ -21,7 +21,7 @@ EXPORT_SYMBOL_NS_GPL(rds_transport_register, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_transport_unregister, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_transport_exit_net, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_transport_reset_net, RDS_TRANSPORT);
-EXPORT_SYMBOL_NS_GPL(rds_transport_for_each_path, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_transport_walk_paths, RDS_TRANSPORT);
 
 /* Facts about a path. */
 EXPORT_SYMBOL_NS_GPL(rds_path_priv, RDS_TRANSPORT);

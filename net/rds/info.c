@@ -342,7 +342,7 @@ static struct rds_sock **collect_socks(struct rds_net *rn, size_t *nr)
 	return socks;
 }
 
-static void for_each_sock(struct walk *w, void (*fn)(struct walk *w, struct rds_sock *rs))
+static void each_sock(struct walk *w, void (*fn)(struct walk *w, struct rds_sock *rs))
 {
 	struct rds_sock **socks;
 	size_t i, nr;
@@ -362,12 +362,12 @@ static void for_each_sock(struct walk *w, void (*fn)(struct walk *w, struct rds_
 
 static void walk_socks(struct walk *w)
 {
-	for_each_sock(w, sock_record);
+	each_sock(w, sock_record);
 }
 
 static void walk_sock_messages(struct walk *w)
 {
-	for_each_sock(w, sock_messages);
+	each_sock(w, sock_messages);
 }
 
 static void ask_transport(struct rds_transport *t, void *arg)

@@ -7,17 +7,10 @@
  * reconnect the expectation of our path says nothing about what comes by the link: a
  * repeat could be taken for new, or a new message for a repeat.
  *
- * But such a peer keeps each socket on one path.  So the numbers of one source port only
- * rise, whatever link they come by, and a repeat is recognised by the last number of its
- * port.  Only messages from before the fan-out may have another order: they came by path 0.
+ * But such a peer keeps each socket on one path: a repeat is recognised by the last number
+ * of its source port (rds_seq_accept_flow() in wire.c).
  */
 #include "core.h"
-
-/* A value of rds_conn.flows: sequence and whether it was received after the fan-out. */
-static void *flow_entry(u64 seq, bool fanned)
-{
-	return xa_mk_value((unsigned long)(seq << 1 | fanned) & LONG_MAX);
-}
 
 /**
  * rds_legacy_peer() - may this peer mix up path indices?
@@ -30,20 +23,19 @@ bool rds_legacy_peer(const struct rds_conn *c)
 	return c->key.trans->max_paths > 1 && !READ_ONCE(c->peer_sport_idx);
 }
 
-/* The rule for a repeat: is it new, given what its port sent last? */
-static bool repeat_is_new(const struct rds_path *p, u64 seq, const void *entry, bool fanned)
+/* A value of rds_conn.flows: 62 bits of sequence, and rds_flow_seq.fanned. */
+static void *flow_pack(const struct rds_flow_seq *f)
 {
-	unsigned long last;
+	return xa_mk_value((unsigned long)(f->last << 1 | f->fanned) & LONG_MAX);
+}
 
-	if (!fanned)
-		return seq >= p->next_rx;
-	if (!entry)
-		return true;		/* it would be known */
-	last = xa_to_value(entry);
-	/* Known from before the fan-out only: then repeats come by path 0. */
-	if (!(last & 1) && p->index)
-		return true;
-	return seq > last >> 1;
+static void flow_unpack(struct rds_flow_seq *f, const void *entry)
+{
+	unsigned long v = entry ? xa_to_value(entry) : 0;
+
+	f->known = entry;
+	f->fanned = v & 1;
+	f->last = v >> 1;
 }
 
 /**
@@ -56,19 +48,16 @@ static bool repeat_is_new(const struct rds_path *p, u64 seq, const void *entry, 
 enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr *h)
 {
 	struct rds_conn *c = p->conn;
-	bool fanned = READ_ONCE(c->npaths) > 1;
-	bool repeat = h->flags & RDS_FLAG_RETRANSMITTED;
-	enum rds_seq_verdict v = RDS_SEQ_NEW;
+	enum rds_seq_verdict v;
+	struct rds_flow_seq f;
 
 	lockdep_assert_held(&p->lock);
-	if (repeat && !repeat_is_new(p, h->seq, xa_load(&c->flows, h->sport), fanned))
-		return RDS_SEQ_DUP;
-	if (!repeat && h->seq < p->next_rx)
-		v = RDS_SEQ_REWIND;
-	p->next_rx = h->seq + 1;
+	flow_unpack(&f, xa_load(&c->flows, h->sport));
+	v = rds_seq_accept_flow(&p->next_rx, &f, READ_ONCE(c->npaths) > 1, !p->index,
+				h->seq, h->flags);
 	/* Without memory the port is only not remembered. */
-	if (xa_err(xa_store(&c->flows, h->sport, flow_entry(h->seq, fanned),
-			    GFP_ATOMIC | __GFP_NOWARN)))
+	if (v != RDS_SEQ_DUP && xa_err(xa_store(&c->flows, h->sport, flow_pack(&f),
+						GFP_ATOMIC | __GFP_NOWARN)))
 		xa_erase(&c->flows, h->sport);
 	return v;
 }

@@ -78,7 +78,7 @@ bool rds_mprds_may_start(const struct rds_path *p)
 
 static void mprds_want_all(struct rds_conn *c)
 {
-	unsigned int i, n = smp_load_acquire(&c->npaths);
+	unsigned int i, n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
 
 	if (!rds_conn_is_active(c))
 		return;
@@ -174,7 +174,7 @@ void rds_mprds_generation(struct rds_path *p, u32 gen, u64 seq)
 	if (known)
 		rds_stat_inc(recv_generation_change);
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		struct rds_path *q = smp_load_acquire(&c->paths[i]);
+		struct rds_path *q = smp_load_acquire(&c->paths[i]);	/* published complete */
 
 		if (q && q != p)
 			mprds_reset_other(q, gen);
@@ -371,7 +371,7 @@ void rds_mprds_path0_acked(struct rds_conn *c)
 	if (READ_ONCE(c->fanout_open) || !fanout_done(c))
 		return;
 	WRITE_ONCE(c->fanout_open, true);
-	n = smp_load_acquire(&c->npaths);
+	n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
 	for (i = 1; i < n; i++)
 		rds_path_kick(c->paths[i]);
 }

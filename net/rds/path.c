@@ -163,7 +163,7 @@ void rds_path_pump(struct rds_path *p)
 		}
 		emptied = pump_locked(p);
 		mutex_unlock(&p->link);
-		smp_mb();
+		smp_mb();	/* unlocked before the look; pairs with the one above */
 		/* Not emptied: no room (the transport will kick) or no budget (kicked). */
 		if (!emptied || !path_has_work(p))
 			return;
@@ -347,7 +347,8 @@ void rds_path_requeue_sent(struct rds_path *p)
  *
  * Context: any.
  */
-void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, struct list_head *out)
+void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
+		    struct list_head *out)
 {
 	struct list_head *lists[] = { &p->sent, &p->queue };
 	struct rds_message *m, *next;

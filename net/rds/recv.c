@@ -422,18 +422,16 @@ static void recv_untake(struct rds_sock *rs, struct rds_incoming *inc)
 static int recv_put_stamp(struct sock *sk, struct msghdr *msg, ktime_t stamp)
 {
 	struct timespec64 ts = ktime_to_timespec64(stamp);
+	struct __kernel_old_timeval old = { .tv_sec = ts.tv_sec,
+					    .tv_usec = ts.tv_nsec / NSEC_PER_USEC };
 
 	if (sock_flag(sk, SOCK_TSTAMP_NEW)) {
 		struct __kernel_sock_timeval tv = { .tv_sec = ts.tv_sec,
 						    .tv_usec = ts.tv_nsec / NSEC_PER_USEC };
 
 		return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_NEW, sizeof(tv), &tv);
-	} else {
-		struct __kernel_old_timeval tv = { .tv_sec = ts.tv_sec,
-						   .tv_usec = ts.tv_nsec / NSEC_PER_USEC };
-
-		return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_OLD, sizeof(tv), &tv);
 	}
+	return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_OLD, sizeof(old), &old);
 }
 
 static int recv_put_trace(struct rds_sock *rs, struct msghdr *msg, struct rds_incoming *inc)

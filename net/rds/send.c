@@ -361,7 +361,7 @@ static void cancel_conn(struct rds_conn *c, void *arg)
 	if (x->dst && x->dst->scope && c->key.scope && x->dst->scope != c->key.scope)
 		return;
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		struct rds_path *p = smp_load_acquire(&c->paths[i]);
+		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
 
 		if (p)
 			rds_path_purge(p, x->rs, x->dst ? &x->dst->port : NULL, &out);

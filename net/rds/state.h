@@ -18,6 +18,7 @@
  * @RDS_ERROR: another drop arrived while DISCONNECTING
  * @RDS_DYING: the connection is being destroyed, the link is being taken down
  * @RDS_GONE: nothing left; the path may be freed
+ * @RDS_NR_STATES: number of states
  */
 enum rds_state {
 	RDS_DOWN,
@@ -42,6 +43,7 @@ enum rds_state {
  * @RDS_EV_STOPPED_RETRY: tear-down is complete, reconnect is our job or messages wait
  * @RDS_EV_STOPPED_IDLE: tear-down is complete, nothing to do
  * @RDS_EV_DESTROY: the connection goes away
+ * @RDS_NR_EVENTS: number of events
  */
 enum rds_event {
 	RDS_EV_WANT,
@@ -68,6 +70,7 @@ enum rds_event {
  * @RDS_ACT_STOP: transport->stop() from the path's work
  * @RDS_ACT_TIMER: arm the reconnect timer
  * @RDS_ACT_RELEASE: the path is gone: complete the destroyer
+ * @RDS_NR_ACTIONS: number of actions
  */
 enum rds_action {
 	RDS_ACT_NONE,

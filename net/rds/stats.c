@@ -8,7 +8,8 @@
 DEFINE_PER_CPU_ALIGNED(struct rds_stats, rds_stats);
 
 static const char *const stat_names[] = {
-#define RDS_STAT_NAME(name)	[RDS_STAT_##name] = #name,
+#define RDS_STAT_NAME(name)	\
+	[RDS_STAT_##name] = #name,
 	RDS_STATS(RDS_STAT_NAME)
 	RDS_STATS_EXTRA(RDS_STAT_NAME)
 #undef RDS_STAT_NAME

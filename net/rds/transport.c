@@ -250,14 +250,14 @@ static void visit_paths(struct rds_conn *c, void *arg)
 }
 
 /**
- * rds_transport_for_each_path() - visit the paths of a transport that own a link
+ * rds_transport_walk_paths() - visit the paths of a transport that own a link
  * @t: transport
  * @net: namespace
  * @fn: called in process context with the connection held; may sleep
  * @arg: passed on
  */
-void rds_transport_for_each_path(struct rds_transport *t, struct net *net,
-				 void (*fn)(struct rds_path *p, void *arg), void *arg)
+void rds_transport_walk_paths(struct rds_transport *t, struct net *net,
+			      void (*fn)(struct rds_path *p, void *arg), void *arg)
 {
 	struct path_walk w = { .t = t, .fn = fn, .arg = arg };
 
@@ -278,5 +278,5 @@ static void reset_path(struct rds_path *p, void *unused)
  */
 void rds_transport_reset_net(struct rds_transport *t, struct net *net)
 {
-	rds_transport_for_each_path(t, net, reset_path, NULL);
+	rds_transport_walk_paths(t, net, reset_path, NULL);
 }

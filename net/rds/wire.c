@@ -405,6 +405,48 @@ enum rds_seq_verdict rds_seq_accept(u64 *next, u64 seq, u8 flags)
 	return old ? RDS_SEQ_REWIND : RDS_SEQ_NEW;
 }
 
+static bool flow_repeat_is_new(u64 next, const struct rds_flow_seq *flow, bool fanned,
+			       bool path0, u64 seq)
+{
+	if (!fanned)
+		return seq >= next;
+	if (!flow->known)
+		return true;		/* had it come before, its port would be known */
+	/* Known from before the fan-out only: then repeats come by path 0. */
+	if (!flow->fanned && !path0)
+		return true;
+	return seq > flow->last;
+}
+
+/**
+ * rds_seq_accept_flow() - the sequence rule for a peer that may mix up path indices
+ * @next: as for rds_seq_accept()
+ * @flow: what is known of the message's source port; updated on acceptance
+ * @fanned: the path count is known and above one
+ * @path0: the message came by path 0
+ * @seq: sequence of the message
+ * @flags: its h_flags
+ *
+ * Such a peer keeps each socket on one path, so the sequences of one source port only
+ * rise, whatever link they come by; the expectation of our path says nothing.
+ *
+ * Return: what to do with the message.
+ */
+enum rds_seq_verdict rds_seq_accept_flow(u64 *next, struct rds_flow_seq *flow, bool fanned,
+					 bool path0, u64 seq, u8 flags)
+{
+	bool repeat = flags & RDS_FLAG_RETRANSMITTED;
+	bool rewind = !repeat && seq < *next;
+
+	if (repeat && !flow_repeat_is_new(*next, flow, fanned, path0, seq))
+		return RDS_SEQ_DUP;
+	*next = seq + 1;
+	flow->last = seq;
+	flow->known = true;
+	flow->fanned = fanned;
+	return rewind ? RDS_SEQ_REWIND : RDS_SEQ_NEW;
+}
+
 /**
  * rds_map_valid() - may the payload of this frame replace a congestion map?
  * @h: parsed header

@@ -14,7 +14,7 @@
 #define RDS_HDR_LEN		48
 #define RDS_EXT_LEN		16
 #define RDS_EXT_OFFSET		32
-#define RDS_MAX_MSG_SIZE	(1U << 20)
+#define RDS_MAX_MSG_SIZE	(1024U * 1024)
 #define RDS_CONG_MAP_BYTES	8192
 #define RDS_CONG_MAP_BITS	65536
 #define RDS_MAX_PATHS		8
@@ -152,6 +152,21 @@ enum rds_seq_verdict {
 };
 
 enum rds_seq_verdict rds_seq_accept(u64 *next, u64 seq, u8 flags);
+
+/**
+ * struct rds_flow_seq - what is known of one source port of a legacy multipath peer
+ * @last: sequence of the last message accepted from it
+ * @known: there was one
+ * @fanned: it came after the path count was known
+ */
+struct rds_flow_seq {
+	u64 last;
+	bool known;
+	bool fanned;
+};
+
+enum rds_seq_verdict rds_seq_accept_flow(u64 *next, struct rds_flow_seq *flow, bool fanned,
+					 bool path0, u64 seq, u8 flags);
 
 /* Little-endian bitmap of ports, independent of host byte order and word size. */
 static inline bool rds_map_test(const u8 *map, u16 port)

@@ -39,6 +39,78 @@ static void accept__first_message_and_gaps(void)
 	EXPECT_EQ(next, 10);
 }
 
+/* A legacy peer's links swap indices: ports decide, not the expectation of our path. */
+static void flow__ports_decide_after_the_fan_out(void)
+{
+	struct rds_flow_seq a = {}, b = {};
+	u64 next0 = 0, next1 = 0;
+	int i;
+
+	/* Port a on the peer's path 0, port b on its path 1, paired with ours. */
+	for (i = 1; i <= 100; i++)
+		EXPECT_EQ(rds_seq_accept_flow(&next0, &a, true, true, i, 0), RDS_SEQ_NEW);
+	for (i = 1; i <= 5; i++)
+		EXPECT_EQ(rds_seq_accept_flow(&next1, &b, true, false, i, 0), RDS_SEQ_NEW);
+	/* Swapped: a repeats 99, 100 and goes on by our path 1; b repeats 5 by our path 0. */
+	for (i = 99; i <= 100; i++)
+		EXPECT_EQ(rds_seq_accept_flow(&next1, &a, true, false, i, RDS_FLAG_RETRANSMITTED),
+			  RDS_SEQ_DUP);
+	EXPECT_EQ(rds_seq_accept_flow(&next1, &a, true, false, 101, RDS_FLAG_RETRANSMITTED),
+		  RDS_SEQ_NEW);
+	EXPECT_EQ(next1, 102);
+	EXPECT_EQ(rds_seq_accept_flow(&next0, &b, true, true, 5, RDS_FLAG_RETRANSMITTED),
+		  RDS_SEQ_DUP);
+	EXPECT_EQ(rds_seq_accept_flow(&next0, &b, true, true, 6, RDS_FLAG_RETRANSMITTED),
+		  RDS_SEQ_NEW);
+	EXPECT_EQ(rds_seq_accept_flow(&next0, &b, true, true, 7, 0), RDS_SEQ_NEW);
+}
+
+/* Every combination of what may be known, against the rule written another way. */
+static void flow__truth_table(void)
+{
+	u64 s, last;
+	int bits;
+
+	for (bits = 0; bits < 32; bits++) {
+		for (s = 9; s <= 11; s++) {
+			for (last = 9; last <= 11; last++) {
+				bool known = bits & 1, era = bits & 2, fanned = bits & 4;
+				bool path0 = bits & 8, repeat = bits & 16;
+				struct rds_flow_seq f = { last, known, era };
+				u64 next = 10;
+				int want = s < 10 ? RDS_SEQ_REWIND : RDS_SEQ_NEW;
+
+				if (repeat) {
+					want = RDS_SEQ_NEW;
+					if (!fanned && s < 10)
+						want = RDS_SEQ_DUP;
+					if (fanned && known && (era || path0) && s <= last)
+						want = RDS_SEQ_DUP;
+				}
+				EXPECT_EQ(rds_seq_accept_flow(&next, &f, fanned, path0, s,
+							      repeat ? RDS_FLAG_RETRANSMITTED : 0),
+					  want);
+				EXPECT_EQ(next, want == RDS_SEQ_DUP ? 10 : s + 1);
+				EXPECT_EQ(f.last, want == RDS_SEQ_DUP ? last : s);
+				EXPECT_EQ(f.known, want == RDS_SEQ_DUP ? known : true);
+			}
+		}
+	}
+}
+
+/* A peer that started again: its first message has no flag, the next repeat is judged anew. */
+static void flow__restarted_peer(void)
+{
+	struct rds_flow_seq f = { 500, true, true };
+	u64 next = 501;
+
+	EXPECT_EQ(rds_seq_accept_flow(&next, &f, true, false, 1, 0), RDS_SEQ_REWIND);
+	EXPECT_EQ(rds_seq_accept_flow(&next, &f, true, false, 1, RDS_FLAG_RETRANSMITTED),
+		  RDS_SEQ_DUP);
+	EXPECT_EQ(rds_seq_accept_flow(&next, &f, true, false, 2, RDS_FLAG_RETRANSMITTED),
+		  RDS_SEQ_NEW);
+}
+
 /* Hand-made: the ack of 2 and 3 is lost with the link, 4 never arrived. */
 static void model__link_breaks_before_the_ack(void)
 {
@@ -130,6 +202,9 @@ static void model__random_breaks_cancels_and_restarts(void)
 static const struct unit_test tests[] = {
 	CASE(accept__truth_table),
 	CASE(accept__first_message_and_gaps),
+	CASE(flow__ports_decide_after_the_fan_out),
+	CASE(flow__truth_table),
+	CASE(flow__restarted_peer),
 	CASE(model__link_breaks_before_the_ack),
 	CASE(model__sender_restarts),
 	CASE(model__restart_with_a_lost_first_message),
