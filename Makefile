@@ -23,7 +23,7 @@ help:
 #: make shell              a guest with the modules loaded (N=3: three guests; KINDS="ours intree")
 #: make list               the tests and what they need
 #: make modules            rds.ko and rds_tcp.ko in build/debian (K=uml-kasan, KDIR=... for others)
-#: make modules_install    into INSTALL_MOD_PATH (default: the running kernel's tree)
+#: make modules_install    what was built, into INSTALL_MOD_PATH (default: the running kernel's tree)
 #: make tests tools        test programs and rds-info, rds-ping in build/bin
 #: make unit               tests of the pure code, here
 #: make style              sparse, W=1, checkpatch --strict, kernel-doc
@@ -40,7 +40,7 @@ uml:
 modules: setup
 	@$(vm)/build.sh $(K)
 
-modules_install: modules
+modules_install:
 	@$(vm)/install.sh $(K)
 
 tests tools: setup

@@ -443,7 +443,8 @@ static void set_events(struct pollfd *p, const struct sock *s)
 	bool reading = o.mode != SEND && ts_now() >= o.resume_at;
 
 	p->fd = s->fd;
-	p->events = p->revents = 0;
+	p->events = 0;
+	p->revents = 0;
 	if (reading || sock_congested(s))
 		p->events |= POLLIN;
 	if (sock_sendable(s) && (s->full || !o.rate))

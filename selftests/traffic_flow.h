@@ -19,7 +19,7 @@
 
 #define TF_MAGIC	0x52445346U	/* "RDSF" */
 #define TF_MAX_SIZES	8
-#define TF_MAX_MSG	(1U << 20)
+#define TF_MAX_MSG	(1024U * 1024)
 #define TF_POOL		(TF_MAX_MSG + 65536)
 
 /* First bytes of every message, as many as fit; all integers big endian. */

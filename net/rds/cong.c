@@ -16,6 +16,9 @@
 #include "core.h"
 #include "trace.h"
 
+/* Messages a socket may have queued before its port counts as congested. */
+#define RDS_RX_MAX_MSGS		65536
+
 /* Scratch for one received map; used with c->lock held, hence bottom halves off. */
 static u8 __percpu *cong_scratch;
 
@@ -188,6 +191,9 @@ void rds_cong_update(struct rds_sock *rs)
 	spin_lock_bh(&rs->rx.lock);
 	was = rs->rx.congested;
 	now = was ? rs->rx.bytes >= rcvbuf / 2 && rs->rx.bytes : rs->rx.bytes > rcvbuf;
+	/* Empty messages cost the sender nothing, but us memory. */
+	if (rs->rx.nr > (was ? RDS_RX_MAX_MSGS / 2 : RDS_RX_MAX_MSGS))
+		now = true;
 	if (rs->rx.closed)
 		now = false;
 	if (now != was) {
@@ -347,31 +353,22 @@ static bool cong_wake(struct rds_sock *rs, u64 cleared)
 	return atomic64_read(&rs->rx.cong_wait);
 }
 
-/* A map changed: tell the sockets that met ENOBUFS. */
+/*
+ * A map changed: tell the sockets that met ENOBUFS.  They are woken under the lock, so
+ * that concurrent updates see the whole list; nothing takes it below a wait queue's lock.
+ */
 static void cong_notify(struct rds_net *rn, u64 cleared)
 {
-	LIST_HEAD(marked);
-	struct rds_sock *rs;
-	bool again;
+	struct rds_sock *rs, *next;
 
 	atomic_inc(&rn->cong_gen);
 	smp_mb();	/* bits and generation before the list; pairs with rds_cong_wait() */
 	if (list_empty_careful(&rn->cong_waiters))
 		return;
 	spin_lock_bh(&rn->lock);
-	list_splice_init(&rn->cong_waiters, &marked);
-	while ((rs = list_first_entry_or_null(&marked, struct rds_sock, cong_node))) {
-		list_del_init(&rs->cong_node);
-		sock_hold(rds_rs_to_sk(rs));
-		spin_unlock_bh(&rn->lock);
-		again = cong_wake(rs, cleared);
-		spin_lock_bh(&rn->lock);
-		if (again && list_empty(&rs->cong_node) && !sock_flag(rds_rs_to_sk(rs), SOCK_DEAD))
-			list_add_tail(&rs->cong_node, &rn->cong_waiters);
-		spin_unlock_bh(&rn->lock);
-		rds_sock_put(rs);
-		spin_lock_bh(&rn->lock);
-	}
+	list_for_each_entry_safe(rs, next, &rn->cong_waiters, cong_node)
+		if (!cong_wake(rs, cleared))
+			list_del_init(&rs->cong_node);
 	spin_unlock_bh(&rn->lock);
 }
 

@@ -17,6 +17,9 @@
 /* How long a new link may be silent when others need its place. */
 #define CONN_FIRST_FRAME	((unsigned long)HZ)
 
+/* Least time between two walks for room. */
+#define CONN_RECLAIM_PAUSE	(HZ / 10)
+
 static atomic_t conn_ids;
 
 static const struct rhashtable_params conn_params = {
@@ -48,16 +51,18 @@ static void conn_free(struct rds_conn *c)
 {
 	struct rds_net *rn = c->rn;
 
+	/* First: who changes a map kicks the paths on its list. */
+	rds_cong_leave(c);
+	conn_free_paths(c);
+	xa_destroy(&c->flows);
+	kvfree(c->fmap);
+	/* Last: a transport waits until none of its connections is listed. */
 	spin_lock_bh(&rn->lock);
 	list_del(&c->net_node);
 	spin_unlock_bh(&rn->lock);
-	conn_free_paths(c);
-	rds_cong_leave(c);
-	kvfree(c->fmap);
-	xa_destroy(&c->flows);
 	kfree(c);
-	if (atomic_dec_and_test(&rn->nr_alive))
-		wake_up_all(&rn->idle);
+	atomic_dec(&rn->nr_alive);
+	wake_up_all(&rn->idle);
 }
 
 static void conn_free_work(struct work_struct *work)
@@ -295,7 +300,7 @@ static void conn_expire(struct rds_conn *c, void *arg)
 {
 	unsigned long age = *(unsigned long *)arg;
 
-	if (READ_ONCE(c->answered) || c->key.trans->type == RDS_TRANS_LOOP)
+	if (READ_ONCE(c->answered))
 		return;
 	/* A link that is up deserves the time for its first frame. */
 	if (rds_path_is_up(c->paths[0]))
@@ -320,15 +325,21 @@ static void conn_gc(struct work_struct *work)
 		queue_delayed_work(rds_wq, &rn->gc, max(age / 2, 1UL));
 }
 
-/* Room for one more?  Reclaims connections that nobody answered before it says no. */
+/*
+ * Room for one more?  Reclaims connections that nobody answered before it says no; the
+ * walk is long, so not for each of those who ask.
+ */
 static bool conn_may_create(struct rds_net *rn)
 {
-	unsigned long age = 0;
 	int max = READ_ONCE(rn->sysctl.max_conns);
+	unsigned long age = 0;
 
 	if (atomic_read(&rn->nr_conns) < max)
 		return true;
-	rds_conn_for_each(rn, conn_expire, &age);
+	if (time_after(jiffies, READ_ONCE(rn->reclaimed) + CONN_RECLAIM_PAUSE)) {
+		WRITE_ONCE(rn->reclaimed, jiffies);
+		rds_conn_for_each(rn, conn_expire, &age);
+	}
 	if (atomic_read(&rn->nr_conns) < max)
 		return true;
 	rds_stat_inc(conn_limit);
@@ -493,6 +504,18 @@ static void conn_kill(struct rds_conn *c, void *arg)
 		conn_destroy(c);
 }
 
+static bool conn_listed(struct rds_net *rn, const struct rds_transport *t)
+{
+	struct rds_conn *c;
+	bool found = false;
+
+	spin_lock_bh(&rn->lock);
+	list_for_each_entry(c, &rn->conn_list, net_node)
+		found |= c->key.trans == t;
+	spin_unlock_bh(&rn->lock);
+	return found;
+}
+
 /**
  * rds_conn_kill_net() - destroy the connections of a namespace
  * @rn: namespace
@@ -511,11 +534,10 @@ void rds_conn_kill_net(struct rds_net *rn, const struct rds_transport *t)
 	if (!t) {
 		cancel_delayed_work_sync(&rn->gc);
 		wait_event(rn->idle, !atomic_read(&rn->nr_alive));
-		return;
+	} else {
+		wait_event(rn->idle, !conn_listed(rn, t));
 	}
-	/* An expiry that was under way, and frees that are waiting for their grace period. */
-	flush_delayed_work(&rn->gc);
-	rcu_barrier();
+	/* Whoever woke us is still in a work. */
 	flush_workqueue(rds_wq);
 }
 

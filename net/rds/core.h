@@ -53,6 +53,7 @@
  * @nr_conns: connections in @conns
  * @cong_gen: number of map updates received; poll compares it
  * @gc: expires idle connections
+ * @reclaimed: jiffies of the last walk for room in @conns
  * @idle: woken when @nr_conns reaches 0 in a dying namespace
  * @nr_alive: connections not yet freed
  * @sysctl: values, written by proc handlers, read anywhere with READ_ONCE
@@ -74,6 +75,7 @@ struct rds_net {
 	atomic_t nr_alive;
 	atomic_t cong_gen;
 	struct delayed_work gc;
+	unsigned long reclaimed;
 	wait_queue_head_t idle;
 	struct {
 		unsigned long reconnect_min_jiffies;
@@ -136,6 +138,7 @@ struct rds_notifier {
  * @lock: guards all of it
  * @queue: incoming messages
  * @bytes: their payload bytes
+ * @nr: their number
  * @notes: rds_notifier, oldest first
  * @zrecords: rds_zrecord, completions of zero-copy sends, oldest first
  * @cong_wait: monitor bits to report when they clear (atomic, not under @lock)
@@ -147,6 +150,7 @@ struct rds_rx {
 	spinlock_t lock;
 	struct list_head queue;
 	u64 bytes;
+	u32 nr;
 	struct list_head notes;
 	struct list_head zrecords;
 	atomic64_t cong_wait;
@@ -357,6 +361,7 @@ struct rds_conn_key {
  * @unacked_packets: messages until an acknowledgment is asked for
  * @unacked_bytes: bytes until an acknowledgment is asked for
  * @link: serialises start, stop and send; taken in process context only
+ * @greetings: handshake pings sent on this link; the timer's work and LINK_UP
  * @sending: somebody is inside send() (info records); @link
  * @pull_budget: messages this pass may still pull; @link
  * @pull_empty: the last pull found the queue empty; @link
@@ -391,6 +396,7 @@ struct rds_path {
 	u64 unacked_bytes;
 
 	struct mutex link;
+	u8 greetings;
 	bool sending;
 	bool pull_empty;
 	unsigned int pull_budget;
@@ -509,6 +515,7 @@ struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, unsigned int *n
 void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h);
 void rds_mprds_generation(struct rds_path *p, u32 gen, u64 seq);
 void rds_mprds_link_up(struct rds_path *p);
+bool rds_mprds_greet_again(struct rds_path *p);
 void rds_mprds_fresh_link(struct rds_path *p);	/* path->lock held */
 void rds_mprds_ext(u8 ext[RDS_EXT_LEN]);
 bool rds_mprds_may_send(struct rds_path *p);

@@ -133,7 +133,7 @@ static int __init rds_init(void)
 	while (!rds_generation)
 		rds_generation = get_random_u32();
 
-	rds_wq = alloc_workqueue("krdsd", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	rds_wq = alloc_workqueue("krdsd", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!rds_wq)
 		return -ENOMEM;
 	err = rds_cong_init();

@@ -15,6 +15,7 @@
 #include "trace.h"
 
 /* How long the links of a peer may be faster than its answer. */
+#define MAX_GREETINGS	10
 #define GREETING_TIME	(5 * HZ)
 
 static u32 rds_path_seed __read_mostly;
@@ -86,6 +87,30 @@ static void mprds_want_all(struct rds_conn *c)
 		rds_path_hurry(c->paths[i]);
 }
 
+/* Without pings no pong comes either, and without a pong the peer does not know us. */
+static void mprds_greet(struct rds_path *p)
+{
+	if (READ_ONCE(p->conn->rn->sysctl.ping_enable))
+		rds_path_send_control(p, RDS_PORT_PROBE, RDS_PORT_KERNEL);
+}
+
+/**
+ * rds_mprds_greet_again() - repeat a handshake ping that got no answer
+ * @p: the path
+ *
+ * Context: process.
+ * Return: true if the timer should look again.
+ */
+bool rds_mprds_greet_again(struct rds_path *p)
+{
+	if (p->index || p->conn->key.trans->max_paths < 2 || !rds_path_is_up(p) ||
+	    READ_ONCE(p->conn->greeted) == READ_ONCE(p->epoch) || p->greetings >= MAX_GREETINGS)
+		return false;
+	WRITE_ONCE(p->greetings, p->greetings + 1);
+	mprds_greet(p);
+	return true;
+}
+
 /**
  * rds_mprds_link_up() - a path came up: greet, and bring up the others
  * @p: the path
@@ -98,12 +123,13 @@ void rds_mprds_link_up(struct rds_path *p)
 
 	if (c->key.trans->max_paths < 2)
 		return;
+	WRITE_ONCE(p->greetings, 0);
 	/*
 	 * A legacy peer that restarted may have come by a link that we took for another
 	 * path; it must learn our path count all the same, or the others stay down.
 	 */
 	if (!p->index || rds_legacy_peer(c))
-		rds_path_send_control(p, RDS_PORT_PROBE, RDS_PORT_KERNEL);
+		mprds_greet(p);
 	mprds_want_all(c);
 }
 
@@ -222,11 +248,14 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 }
 
 /*
+ * One path until a pong proved that the peer knows ours.
  * A legacy peer that dials pairs path indices by order of arrival on our side, which may
  * differ from link to link; its duplicate filter must then see our messages on one path.
  */
 static unsigned int mprds_tx_paths(const struct rds_conn *c, unsigned int n)
 {
+	if (!READ_ONCE(c->greeted))
+		return 1;
 	return READ_ONCE(c->peer_sport_idx) || rds_conn_is_active(c) ? n : 1;
 }
 
@@ -340,6 +369,18 @@ static bool fanout_done(struct rds_conn *c)
 	return done;
 }
 
+/* The gate opens once, and whoever opens it wakes those that were turned away. */
+static void fanout_release(struct rds_conn *c)
+{
+	unsigned int i, n;
+
+	if (xchg(&c->fanout_open, true))
+		return;
+	n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
+	for (i = 1; i < n; i++)
+		rds_path_kick(c->paths[i]);
+}
+
 /**
  * rds_mprds_may_send() - fan-out order: may this path send yet?
  * @p: the path
@@ -351,7 +392,7 @@ bool rds_mprds_may_send(struct rds_path *p)
 	if (!p->index || READ_ONCE(c->fanout_open))
 		return true;
 	if (fanout_done(c)) {
-		WRITE_ONCE(c->fanout_open, true);
+		fanout_release(c);
 		return true;
 	}
 	rds_stat_inc(mprds_catchup_tx0_retries);
@@ -366,12 +407,6 @@ bool rds_mprds_may_send(struct rds_path *p)
  */
 void rds_mprds_path0_acked(struct rds_conn *c)
 {
-	unsigned int i, n;
-
-	if (READ_ONCE(c->fanout_open) || !fanout_done(c))
-		return;
-	WRITE_ONCE(c->fanout_open, true);
-	n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
-	for (i = 1; i < n; i++)
-		rds_path_kick(c->paths[i]);
+	if (!READ_ONCE(c->fanout_open) && fanout_done(c))
+		fanout_release(c);
 }

@@ -181,6 +181,9 @@ void rds_path_pump_work(struct work_struct *work)
 	struct rds_path *p = container_of(work, struct rds_path, pump_work);
 	bool emptied;
 
+	/* Do not queue behind a tear-down, which may be slow: coming up pumps anyway. */
+	if (!rds_path_is_up(p))
+		return;
 	mutex_lock(&p->link);
 	emptied = pump_locked(p);
 	mutex_unlock(&p->link);

@@ -147,6 +147,7 @@ void rds_recv_flush(struct rds_rx_batch *b)
 			rx_charge(sk, inc);
 		list_splice_tail_init(&b->list, &rs->rx.queue);
 		rs->rx.bytes += b->bytes;
+		rs->rx.nr += b->nr;
 	}
 	spin_unlock_bh(&rs->rx.lock);
 
@@ -155,8 +156,7 @@ void rds_recv_flush(struct rds_rx_batch *b)
 	} else {
 		rds_stat_add(recv_queued, b->nr);
 		rds_stat_add(recv_bytes_added_to_sock, b->bytes);
-		if (b->bytes)
-			rds_cong_update(rs);
+		rds_cong_update(rs);
 		sk->sk_data_ready(sk);
 	}
 	rds_sock_put(rs);
@@ -249,6 +249,7 @@ void rds_rx_purge(struct rds_sock *rs)
 	list_splice_init(&rs->rx.zrecords, &zrecords);
 	rds_stat_add(recv_bytes_freed_fromsock, rs->rx.bytes);
 	rs->rx.bytes = 0;
+	rs->rx.nr = 0;
 	sk_mem_reclaim(sk);
 	spin_unlock_bh(&rs->rx.lock);
 
@@ -396,6 +397,7 @@ static struct rds_incoming *recv_take(struct rds_sock *rs, bool peek)
 	} else if (inc) {
 		list_del_init(&inc->node);
 		rs->rx.bytes -= inc->len;
+		rs->rx.nr--;
 		rx_uncharge(rds_rs_to_sk(rs), inc);
 	}
 	spin_unlock_bh(&rs->rx.lock);
@@ -412,6 +414,7 @@ static void recv_untake(struct rds_sock *rs, struct rds_incoming *inc)
 	if (!closed) {
 		list_add(&inc->node, &rs->rx.queue);
 		rs->rx.bytes += inc->len;
+		rs->rx.nr++;
 		rx_charge(rds_rs_to_sk(rs), inc);
 	}
 	spin_unlock_bh(&rs->rx.lock);
@@ -514,8 +517,7 @@ static int recv_data(struct rds_sock *rs, struct msghdr *msg, size_t size, int f
 	if (!(flags & MSG_PEEK)) {
 		rds_stat_inc(recv_delivered);
 		rds_stat_add(recv_bytes_freed_fromsock, inc->len);
-		if (inc->len)
-			rds_cong_update(rs);
+		rds_cong_update(rs);
 	}
 	rds_stat_add(copy_to_user, min_t(size_t, inc->len, size));
 	rds_inc_put(inc);

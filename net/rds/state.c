@@ -15,6 +15,8 @@
 
 /* The passive side gives the peer this long to answer a nudge before the next one. */
 #define RDS_NUDGE_INTERVAL	(HZ / 10)
+/* An unanswered handshake ping is repeated after this. */
+#define RDS_GREET_INTERVAL	HZ
 /* How long a path of a legacy peer waits for the paths below it. */
 #define RDS_ORDER_INTERVAL	max(HZ / 100, 1)
 
@@ -43,6 +45,8 @@ static void path_came_up(struct rds_path *p)
 	p->rx_frames = 0;
 	p->up_since = jiffies;
 	rds_mprds_fresh_link(p);
+	if (!p->index && p->conn->key.trans->max_paths > 1)
+		mod_delayed_work(rds_wq, &p->timer, RDS_GREET_INTERVAL);
 	queue_work(rds_wq, &p->pump_work);
 }
 
@@ -95,6 +99,20 @@ static enum rds_action path_apply(struct rds_path *p, enum rds_event ev)
 	return t.action;
 }
 
+/* Path 0 of the passive side asks the peer to dial, for all paths. */
+static bool conn_has_queued(const struct rds_conn *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		const struct rds_path *p = smp_load_acquire(&c->paths[i]); /* published complete */
+
+		if (p && READ_ONCE(p->nr_queued))
+			return true;
+	}
+	return false;
+}
+
 /* What the end of a tear-down means depends on what waits. */
 static enum rds_event stopped_event(const struct rds_path *p)
 {
@@ -103,7 +121,7 @@ static enum rds_event stopped_event(const struct rds_path *p)
 
 	if (p->parked)
 		return RDS_EV_STOPPED_ADOPT;
-	if (active || (!p->index && !list_empty(&p->queue)))
+	if (active || (!p->index && conn_has_queued(c)))
 		return RDS_EV_STOPPED_RETRY;
 	return RDS_EV_STOPPED_IDLE;
 }
@@ -118,6 +136,8 @@ static void path_stop(struct rds_path *p)
 	spin_lock_bh(&p->lock);
 	path_apply(p, stopped_event(p));
 	spin_unlock_bh(&p->lock);
+	if (p->index && READ_ONCE(p->nr_queued))
+		rds_path_want(p->conn->paths[0]);
 }
 
 static void path_start(struct rds_path *p, u32 epoch, bool adopt)
@@ -155,10 +175,15 @@ static void path_timer(struct work_struct *work)
 {
 	struct rds_path *p = container_of(to_delayed_work(work), struct rds_path, timer);
 	bool ready = rds_mprds_may_start(p);
+	bool greet = rds_mprds_greet_again(p);
 
 	spin_lock_bh(&p->lock);
-	if (p->state == RDS_BACKOFF && !ready)
-		mod_delayed_work(rds_wq, &p->timer, RDS_ORDER_INTERVAL);
+	if (p->state == RDS_UP && greet)
+		mod_delayed_work(rds_wq, &p->timer, RDS_GREET_INTERVAL);
+	else if (p->state == RDS_BACKOFF && !ready)
+		/* Path 0 coming up hurries the others. */
+		mod_delayed_work(rds_wq, &p->timer,
+				 rds_path_is_up(p->conn->paths[0]) ? RDS_ORDER_INTERVAL : HZ);
 	else
 		path_apply(p, RDS_EV_TIMER);
 	spin_unlock_bh(&p->lock);

@@ -12,7 +12,9 @@
  * Exit status: 0 the victim reacted as it must, 1 it did not, 2 no connection.
  */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <endian.h>
+#include <netinet/ip.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +23,7 @@
 
 #define VICTIM_PORT	16385
 #define MAP_BYTES	8192
-#define MAX_MSG		(1U << 20)
+#define MAX_MSG		(1024U * 1024)
 #define F_MAP		0x01
 #define F_RETRANS	0x04
 
@@ -416,7 +418,7 @@ static int pings(void)
 		if (send(fd, &h, sizeof(h), MSG_NOSIGNAL) != sizeof(h))
 			break;
 	}
-	printf("%u pings sent, no answer read\n", i);
+	printf("%u sent, no answer read\n", i);
 	reset(fd);
 	return prove(open_path(), i > 100);
 }
@@ -516,6 +518,49 @@ static int stalled(void)
 	return prove(open_path(), true);
 }
 
+static __u16 fold(__u64 sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
+}
+
+/* Half-open connections from addresses that nobody has (IPv4 only). */
+static int syn_flood(void)
+{
+	const struct sockaddr_in *from = (void *)&me.from.ss;
+	const struct sockaddr_in *to = (void *)&me.to.ss;
+	int fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+	struct {
+		struct iphdr ip;
+		struct tcphdr tcp;
+	} p = { .ip = { .version = 4, .ihl = 5, .ttl = 64,
+			.protocol = IPPROTO_TCP, .daddr = to->sin_addr.s_addr },
+		.tcp = { .th_off = 5, .th_flags = TH_SYN,
+			 .th_win = htons(8192), .th_dport = to->sin_port } };
+	unsigned int i, j, sent = 0;
+	const __u16 *w = (const void *)&p;
+	__u64 sum;
+
+	if (fd < 0)
+		ts_die("raw socket");
+	for (i = 0; i < me.count; i++) {
+		p.ip.saddr = htonl(ntohl(from->sin_addr.s_addr) + i % 100);
+		p.tcp.th_sport = htons(1024 + i);
+		p.tcp.th_seq = chance();
+		p.tcp.th_sum = 0;
+		/* addresses, protocol, length: the pseudo header */
+		sum = htons(IPPROTO_TCP) + htons(sizeof(p.tcp));
+		for (j = 6; j < sizeof(p) / 2; j++)
+			sum += w[j];
+		p.tcp.th_sum = fold(sum);
+		sent += sendto(fd, &p, sizeof(p), 0, (const void *)to,
+			       sizeof(*to)) == sizeof(p);
+	}
+	printf("%u half-open connections\n", sent);
+	return sent != me.count;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -529,11 +574,11 @@ int main(int argc, char **argv)
 		{ "lies", lies }, { "pings", pings },
 		{ "idle-flood", idle_flood }, { "many-sources", many_sources },
 		{ "non-canonical", non_canonical }, { "nowhere", nowhere },
-		{ "stalled", stalled },
+		{ "stalled", stalled }, { "syn-flood", syn_flood },
 	};
 	unsigned int i;
 
-	_Static_assert(sizeof(struct rds_hdr) == 48, "header is 48 bytes");
+	static_assert(sizeof(struct rds_hdr) == 48, "header is 48 bytes");
 	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; argc >= 6 && i < sizeof(scenarios) / sizeof(*scenarios); i++) {
 		if (strcmp(argv[1], scenarios[i].name))

@@ -10,20 +10,36 @@ back_to() {
 	[ "$(netns_alive)" -le "$1" ]
 }
 
+# make_pair A B: two namespaces, 10.9.0.1 and .2
+make_pair() {
+	ip netns add "$1" && ip netns add "$2" &&
+		ip -n "$1" link add veth0 type veth peer name veth0 netns "$2" &&
+		ip -n "$1" addr add 10.9.0.1/24 dev veth0 &&
+		ip -n "$2" addr add 10.9.0.2/24 dev veth0 &&
+		ip -n "$1" link set lo up && ip -n "$2" link set lo up &&
+		ip -n "$1" link set veth0 up && ip -n "$2" link set veth0 up
+}
+
+# Connects that never get past their SYN, when the listener's namespace goes.
+half_open() {
+	local seen
+
+	make_pair half1 half2 || return 1
+	ip netns exec half2 "$BIN/rdspeer" syn-flood 10.9.0.100:0 10.9.0.1:0 0 0 60 \
+		>"$T/syn" 2>&1 || return 1
+	show_file "$T/syn"
+	seen=$(ip netns exec half1 ss -Htan state syn-recv | wc -l)
+	note "in SYN-RECV at 10.9.0.1: $seen"
+	ip netns del half1
+	ip netns del half2
+	[ "$seen" -gt 0 ]
+}
+
 # One round: a pair of its own, floods both ways, killed in the middle.
 round() {
-	local a="dela$1" b="delb$1" i pids=()
+	local a="dela$1" b="delb$1" pids=()
 
-	ip netns add "$a" && ip netns add "$b" || return 1
-	ip link add "va$1" netns "$a" type veth peer name "vb$1" netns "$b" || return 1
-	ip -n "$a" addr add 10.9.0.1/24 dev "va$1"
-	ip -n "$b" addr add 10.9.0.2/24 dev "vb$1"
-	for i in "$a va$1" "$b vb$1"; do
-		# shellcheck disable=SC2086
-		set -- "$1" $i
-		ip -n "$2" link set lo up
-		ip -n "$2" link set "$3" up
-	done
+	make_pair "$a" "$b" || return 1
 	ip netns exec "$a" "$BIN/rdsmisc" flood 10.9.0.1:4000 10.9.0.2:4000 20 \
 		>"$T/flood.a" 2>&1 </dev/null &
 	pids+=($!)
@@ -42,7 +58,7 @@ round() {
 		ip netns del "$b"
 		kill -9 "${pids[1]}"
 	fi
-	wait "${pids[@]}" 2>/dev/null
+	{ wait "${pids[@]}"; } 2>/dev/null
 	return 0
 }
 
@@ -59,6 +75,8 @@ start=$(netns_alive)
 note "namespaces at the start: $start"
 check "$ROUNDS pairs of namespaces deleted in mid-traffic" rounds
 check "every one of them is gone within 30 s" busywait 30 back_to "$start"
+check "a namespace deleted with half-open connections" half_open
+check "it is gone too" busywait 30 back_to "$start"
 note "namespaces now: $(netns_alive)"
 setup_pair
 check "RDS works in a new pair" duplex after n1 10.1.0.1 n2 10.1.0.2 300

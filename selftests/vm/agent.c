@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #define MAX_CMDS	64
-#define MAX_PAYLOAD	(1 << 20)
+#define MAX_PAYLOAD	(1024 * 1024)
 
 struct frame {
 	uint8_t magic, type;

@@ -66,8 +66,9 @@ done
 # and ours.
 root=$out/root
 base=$RDS_CACHE/img/$([ "$kernel" = debian ] && echo 6.12 || echo uml-kasan)
-if [ -f "$base/version" ] && [ -z "${OUT_SUFFIX:-}" ]; then
-	v=$(cat "$base/version")
+built_for=$(modinfo -F vermagic "$out/net/rds/rds.ko" | cut -d' ' -f1)
+if [ -z "${OUT_SUFFIX:-}" ] && [ "$(cat "$base/version" 2>/dev/null)" = "$built_for" ]; then
+	v=$built_for
 	tree=$root/lib/modules/$v
 	if [ ! -f "$tree/.complete" ] || [ "$base/version" -nt "$tree/.complete" ]; then
 		rm -rf "$root"
@@ -79,11 +80,14 @@ if [ -f "$base/version" ] && [ -z "${OUT_SUFFIX:-}" ]; then
 		touch "$tree/.complete"
 	fi
 	mkdir -p "$tree/updates"
-	if ! cmp -s "$out/net/rds/rds.ko" "$tree/updates/rds.ko" ||
-	   ! cmp -s "$out/net/rds/tcp/rds_tcp.ko" "$tree/updates/rds_tcp.ko" ||
+	if [ ! "$tree/updates/rds.ko" -nt "$out/net/rds/rds.ko" ] ||
+	   [ ! "$tree/updates/rds_tcp.ko" -nt "$out/net/rds/tcp/rds_tcp.ko" ] ||
 	   [ ! -f "$tree/modules.dep.bin" ]; then
-		cp "$out/net/rds/rds.ko" "$out/net/rds/tcp/rds_tcp.ko" "$tree/updates/" ||
-			die "cannot copy the modules to $tree"
+		# debugging information only makes loading slow
+		for m in net/rds/rds.ko net/rds/tcp/rds_tcp.ko; do
+			objcopy --strip-debug "$out/$m" "$tree/updates/${m##*/}" ||
+				die "cannot copy $m to $tree"
+		done
 		# depmod rewrites in place what may be a hard link into the cache
 		rm -f "$tree"/modules.{alias,alias.bin,builtin.bin,builtin.alias.bin,dep,dep.bin,devname,softdep,symbols,symbols.bin}
 		depmod -b "$root" "$v" || die "depmod failed for $root"

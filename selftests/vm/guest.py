@@ -194,8 +194,9 @@ class Guest:
         """Kernel stacks of every user process, for what sleeps and is not 'blocked'."""
         try:
             return self.run(r"""for p in /proc/[0-9]*; do
-                [ -s $p/cmdline ] && [ $p != /proc/1 ] && [ $p != /proc/$$ ] || continue
-                echo "== ${p#/proc/} $(tr '\\0' ' ' <$p/cmdline | cut -c 1-100)"
+                c=$(tr '\0' ' ' <$p/cmdline 2>/dev/null | tail -c 120)
+                [ -n "$c" ] && [ $p != /proc/1 ] && [ $p != /proc/$$ ] || continue
+                echo "== ${p#/proc/} $c"
                 cat $p/task/*/stack 2>/dev/null; done""", 10)[1].splitlines()[:200]
         except LinkDown:
             return []

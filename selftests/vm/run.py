@@ -112,10 +112,9 @@ class Check:
         groups = {}
         for t in sorted((t for t in tests if t.nodes), key=lambda t: t.nodes):
             groups.setdefault(t.needs_boot(), []).append(t)
-        if groups:
+        for group in groups.values():
             with Lock(self.kernel):
-                for group in groups.values():
-                    self.run_group(group)
+                self.run_group(group)
 
     def cluster(self, test):
         c = Cluster(test.kinds, self.kernel, say=say, cpus=test.needs.get("cpus"),

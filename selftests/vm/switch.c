@@ -170,7 +170,7 @@ static int listen_on(const char *path)
 
 	if (strlen(path) >= sizeof(sun.sun_path))
 		return -1;
-	strcpy(sun.sun_path, path);
+	memcpy(sun.sun_path, path, strlen(path));
 	unlink(path);
 	if (fd < 0 || bind(fd, (void *)&sun, sizeof(sun)) || listen(fd, MAX_PORTS))
 		return -1;

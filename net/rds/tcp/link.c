@@ -166,10 +166,14 @@ static void rds_tcp_attach(struct rds_tcp_path *tp, struct socket *sock)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* Give TCP its callbacks back.  Afterwards none of ours runs. */
+/*
+ * Give TCP its callbacks back.  Afterwards none of ours runs, and the connection is closed:
+ * TCP must not acknowledge anything any more that nobody is going to read.
+ */
 static void rds_tcp_detach(struct rds_tcp_path *tp, struct sock *sk)
 {
 	lock_sock(sk);
+	rds_tcp_read(tp, sk);
 	rds_tcp_settle(tp, sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	WRITE_ONCE(sk->sk_data_ready, tp->data_ready);
@@ -177,6 +181,8 @@ static void rds_tcp_detach(struct rds_tcp_path *tp, struct sock *sk)
 	sk->sk_write_space = tp->write_space;
 	rcu_assign_sk_user_data(sk, NULL);
 	write_unlock_bh(&sk->sk_callback_lock);
+	if (sk->sk_state != TCP_CLOSE)
+		sk->sk_prot->disconnect(sk, 0);
 	release_sock(sk);
 }
 
@@ -223,6 +229,8 @@ static int rds_tcp_dial(struct rds_tcp_path *tp)
 		return err;
 
 	rds_tcp_set_options(rn, sock);
+	/* One source port may serve many peers. */
+	sock_set_reuseaddr(sock->sk);
 	err = rds_tcp_bind(tp, rn, sock);
 	if (err) {
 		sock_release(sock);
@@ -356,8 +364,8 @@ void rds_tcp_stop(struct rds_path *p, bool abort)
 	struct socket *sock = tp->sock;
 
 	if (sock) {
-		/* A socket that is still connecting has nothing to say. */
-		if (!abort && sock->sk->sk_state != TCP_SYN_SENT)
+		/* Neither a socket that is still connecting nor a broken stream has more to say. */
+		if (!abort && !tp->rx.dead && sock->sk->sk_state != TCP_SYN_SENT)
 			rds_tcp_drain(tp);
 		rds_tcp_detach(tp, sock->sk);
 		spin_lock(&tp->lock);

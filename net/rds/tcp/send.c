@@ -334,6 +334,8 @@ static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
 	/* From now on each ACK calls rds_tcp_write_space(). */
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	ret = tcp_sendmsg_locked(sk, &msg, count);
+	if (ret > 0)
+		tx->given += ret;
 	tx->blocked = ret == -EAGAIN || (ret >= 0 && ret < count);
 	/* Refused for lack of memory, not of room: no ACK will come to tell. */
 	idle = tx->blocked && tcp_rtx_and_write_queues_empty(sk);
@@ -423,7 +425,7 @@ void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk)
 		return;
 	tx->acked += una - tx->una;
 	WRITE_ONCE(tx->una, una);
-	rds_path_acked(tp->path, tp->epoch, tx->acked);
+	rds_path_acked(tp->path, tp->epoch, min(tx->acked, tx->given));
 }
 
 /**
@@ -485,6 +487,7 @@ void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk)
 	WRITE_ONCE(tx->end, 0);
 	WRITE_ONCE(tx->newest, 0);
 	tx->acked = 0;
+	tx->given = 0;
 	tx->blocked = false;
 	tx->pushed = 0;
 }

@@ -84,7 +84,8 @@ struct rds_tcp_batch {
  * @newest: stream position where the newest message begins (likewise)
  * @base: TCP sequence number of stream position 0, set before the link is up
  * @una: last snd_una looked at (sk)
- * @acked: its stream position (sk)
+ * @acked: its stream position (sk); our FIN counts as one byte
+ * @given: bytes TCP has accepted (sk)
  * @pushed: when bytes were last handed to TCP, ns (link mutex)
  * @hold_end: when a batch that is held back must go (link mutex; the timer reads)
  * @held: the batch is held back (likewise)
@@ -104,6 +105,7 @@ struct rds_tcp_tx {
 	u32 base;
 	u32 una;
 	u64 acked;
+	u64 given;
 	u64 pushed;
 	u64 hold_end;
 	bool held;
