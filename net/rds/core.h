@@ -490,6 +490,7 @@ void rds_conn_kill_net(struct rds_net *rn, const struct rds_transport *t);	/* NU
 void rds_conn_exit_net(struct rds_net *rn);
 
 /* path.c */
+#define RDS_LISTEN_TIME		(HZ / 5 + 1)	/* how long a link waits for the peer's first frame */
 int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths);
 void rds_path_pump(struct rds_path *p);
 void rds_path_want(struct rds_path *p);

@@ -243,6 +243,27 @@ size_t rds_path_pull_control(struct rds_path *p, u8 *buf)
 	return RDS_HDR_LEN + h.len;
 }
 
+/*
+ * A peer of the old kind may reset a link that TCP has already accepted, and with it the
+ * first messages that TCP has already acknowledged.  So on a link that we dialled let it
+ * speak first; on paths above 0 it may have nothing to say, hence the time limit.
+ */
+static bool path_must_listen(const struct rds_path *p)
+{
+	return !p->adopted && !READ_ONCE(p->rx_frames) && rds_legacy_peer(p->conn) &&
+	       time_before(jiffies, READ_ONCE(p->up_since) + RDS_LISTEN_TIME);
+}
+
+/* A frame arrived; the first one of a link may be what sending waits for. */
+static void path_heard(struct rds_path *p)
+{
+	u32 frames = READ_ONCE(p->rx_frames);
+
+	WRITE_ONCE(p->rx_frames, frames + 1);
+	if (!frames)
+		rds_path_kick(p);
+}
+
 /**
  * rds_path_pull() - take the next message for transmission
  * @p: the path; link mutex held
@@ -254,7 +275,7 @@ struct rds_message *rds_path_pull(struct rds_path *p, u64 *end)
 {
 	struct rds_message *m = NULL;
 
-	if (!p->pull_budget || !rds_mprds_may_send(p))
+	if (!p->pull_budget || path_must_listen(p) || !rds_mprds_may_send(p))
 		return NULL;
 	spin_lock_bh(&p->lock);
 	if (p->state == RDS_UP)
@@ -434,7 +455,6 @@ static bool deliver_is_new(struct rds_path *p, const struct rds_hdr *h)
 		v = rds_legacy_accept(p, h);
 	else
 		v = rds_seq_accept(&p->next_rx, h->seq, h->flags);
-	p->rx_frames++;
 	spin_unlock_bh(&p->lock);
 
 	if (v == RDS_SEQ_REWIND)
@@ -470,6 +490,7 @@ void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
 	}
 	if (!READ_ONCE(c->answered))
 		WRITE_ONCE(c->answered, true);
+	path_heard(p);
 	if (rds_hdr_is_cong(h)) {
 		rds_cong_received(p, h, inc);
 		goto done;

@@ -45,8 +45,8 @@ static void path_came_up(struct rds_path *p)
 	p->rx_frames = 0;
 	p->up_since = jiffies;
 	rds_mprds_fresh_link(p);
-	if (!p->index && p->conn->key.trans->max_paths > 1)
-		mod_delayed_work(rds_wq, &p->timer, RDS_GREET_INTERVAL);
+	if (p->conn->key.trans->max_paths > 1)
+		mod_delayed_work(rds_wq, &p->timer, RDS_LISTEN_TIME);
 	queue_work(rds_wq, &p->pump_work);
 }
 
@@ -177,6 +177,7 @@ static void path_timer(struct work_struct *work)
 	bool ready = rds_mprds_may_start(p);
 	bool greet = rds_mprds_greet_again(p);
 
+	rds_path_kick(p);	/* in case it waited for the peer's first frame */
 	spin_lock_bh(&p->lock);
 	if (p->state == RDS_UP && greet)
 		mod_delayed_work(rds_wq, &p->timer, RDS_GREET_INTERVAL);

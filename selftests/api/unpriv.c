@@ -3,7 +3,13 @@
 /* Users without privilege, in a given namespace and in one of their own. */
 #include "rds_util.h"
 
+#include <linux/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+int mount(const char *src, const char *dst, const char *type, unsigned long flags,
+	  const void *data);
 
 static int drop(void)
 {
@@ -97,8 +103,47 @@ static int write_file(const char *path, const char *text)
 	return ret;
 }
 
+/*
+ * A chroot, in which the test guests run, must not make user namespaces. So
+ * climb out of it, in a mount namespace of our own, and move its file system
+ * onto the true root. Without a chroot nothing happens.
+ */
+static void leave_chroot(void)
+{
+	int fd, i;
+
+	if (unshare(CLONE_NEWNS))
+		return;
+	mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	mkdir("/tmp/rds-climb", 0755);
+	if (fd < 0 || chroot("/tmp/rds-climb"))
+		return;
+	for (i = 0; i < 64 && !chdir(".."); i++)
+		;
+	if (chroot("."))
+		return;
+	syscall(__NR_move_mount, fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH);
+	if (fchdir(fd) || chroot("."))
+		abort();
+	close(fd);
+}
+
+static int new_user_ns(void *arg)
+{
+	leave_chroot();
+	return unshare(CLONE_NEWUSER) ? 1 : 0;
+}
+
+/* Not in a kernel without them. */
+#define USER_NS_OR_SKIP() do { \
+	if (reap(spawn(new_user_ns, NULL))) \
+		SKIP(_exit(KSFT_SKIP), "no user namespaces here"); \
+} while (0)
+
 static int own_ns(void *arg)
 {
+	leave_chroot();
 	if (drop())
 		return 1;
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
@@ -124,8 +169,7 @@ static int own_ns(void *arg)
 /* A user's own user and network namespace has a working RDS of its own. */
 TEST(unpriv__own_namespace)
 {
-	if (access("/proc/self/ns/user", F_OK))
-		SKIP(_exit(KSFT_SKIP), "kernel without user namespaces");
+	USER_NS_OR_SKIP();
 	EXPECT_EQ(0, reap(spawn(own_ns, NULL)));
 }
 
@@ -135,6 +179,7 @@ static int sees_nothing(void *arg)
 	void *p;
 	int fd;
 
+	leave_chroot();
 	if (drop() || unshare(CLONE_NEWUSER | CLONE_NEWNET))
 		return 1;
 	fd = rds_socket();
@@ -153,8 +198,7 @@ TEST(unpriv__own_namespace_is_blind)
 	int fd;
 
 	SETUP_LOCAL();
-	if (access("/proc/self/ns/user", F_OK))
-		SKIP(_exit(KSFT_SKIP), "kernel without user namespaces");
+	USER_NS_OR_SKIP();
 	fd = rds_bound("127.0.0.1", 5000);
 	ASSERT_EQ(1, send_to(fd, "127.0.0.1", 5000, "x", 1, 0));
 	ASSERT_TRUE(wait_data(fd));

@@ -104,7 +104,7 @@ static long swallow(int fd, int ms)
 	return got;
 }
 
-/* Has the victim begun to talk?  Its congestion map comes first. */
+/* Has the victim begun to talk?  Each link begins with a control frame, perhaps without a map. */
 static bool talks(int fd)
 {
 	double end = ts_now() + 0.5;
@@ -116,7 +116,7 @@ static bool talks(int fd)
 			return false;
 		got += n;
 	}
-	return got >= MAP_BYTES;
+	return got >= (long)sizeof(struct rds_hdr);
 }
 
 /* A connection which the victim has made a path. */
