@@ -322,7 +322,7 @@ static void conn_gc(struct work_struct *work)
 
 	rds_conn_for_each(rn, conn_expire, &age);
 	if (!READ_ONCE(rn->dying))
-		queue_delayed_work(rds_wq, &rn->gc, max(age / 2, 1UL));
+		queue_delayed_work(system_long_wq, &rn->gc, max(age / 2, 1UL));
 }
 
 /*
@@ -537,7 +537,8 @@ void rds_conn_kill_net(struct rds_net *rn, const struct rds_transport *t)
 	} else {
 		wait_event(rn->idle, !conn_listed(rn, t));
 	}
-	/* Whoever woke us is still in a work. */
+	/* Frees that wait for a grace period, and whoever woke us is still in a work. */
+	rcu_barrier();
 	flush_workqueue(rds_wq);
 }
 
@@ -548,7 +549,7 @@ int rds_conn_init_net(struct rds_net *rn)
 	if (err)
 		return err;
 	INIT_DELAYED_WORK(&rn->gc, conn_gc);
-	queue_delayed_work(rds_wq, &rn->gc,
+	queue_delayed_work(system_long_wq, &rn->gc,
 			   msecs_to_jiffies(rn->sysctl.idle_conn_timeout_ms) / 2);
 	return 0;
 }

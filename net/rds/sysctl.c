@@ -21,7 +21,7 @@ static int idle_timeout_handler(const struct ctl_table *table, int write, void *
 	int err = proc_dointvec_minmax(table, write, buf, len, pos);
 
 	if (write && !err)
-		mod_delayed_work(rds_wq, &rn->gc,
+		mod_delayed_work(system_long_wq, &rn->gc,
 				 msecs_to_jiffies(READ_ONCE(*(int *)table->data)) / 2);
 	return err;
 }

@@ -3,13 +3,10 @@
 /* Users without privilege, in a given namespace and in one of their own. */
 #include "rds_util.h"
 
-#include <linux/mount.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-
-int mount(const char *src, const char *dst, const char *type, unsigned long flags,
-	  const void *data);
 
 static int drop(void)
 {

@@ -10,6 +10,14 @@ FIRST=0
 LIMIT=150
 
 # hostile SCENARIO PROOFS [COUNT]: run it, then await the messages that were valid
+show_state() {
+	{
+		n3 "$BIN/rds-info" -p
+		n3 ss -Htan 'sport = 16385'
+		n3 "$BIN/rds-info" -c | awk '$2 > 0'
+	} 2>&1 | sed 's/^/#   /'
+}
+
 hostile() {
 	local rc start=$SECONDS
 
@@ -27,6 +35,7 @@ hostile() {
 		grep -v '^got\|^ready' "$T/numbers" && rc=1
 		MOVED=$((MOVED + $2))
 	fi
+	[ $rc = 0 ] || show_state
 	return $rc
 }
 

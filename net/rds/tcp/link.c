@@ -381,6 +381,8 @@ void rds_tcp_stop(struct rds_path *p, bool abort)
 	rds_tcp_rx_reset(tp);
 	if (sock)
 		rds_tcp_reset_sock(sock);
+	/* If the core gave up an adoption it still has to know what is parked. */
+	rds_tcp_announce(tp);
 }
 
 /**

@@ -269,16 +269,9 @@ static int rds_tcp_fill(struct rds_tcp_path *tp)
 enum hrtimer_restart rds_tcp_hold_timer(struct hrtimer *timer)
 {
 	struct rds_tcp_path *tp = container_of(timer, struct rds_tcp_path, hold);
-	s64 left;
 
-	if (!READ_ONCE(tp->tx.held))
-		return HRTIMER_NORESTART;
-	left = READ_ONCE(tp->tx.hold_end) - ktime_get_ns();
-	if (left > 0) {
-		hrtimer_forward_now(timer, ns_to_ktime(left));
-		return HRTIMER_RESTART;
-	}
-	rds_path_kick(tp->path);
+	if (READ_ONCE(tp->tx.held))
+		rds_path_kick(tp->path);
 	return HRTIMER_NORESTART;
 }
 
@@ -299,11 +292,8 @@ static bool rds_tcp_hold(struct rds_tcp_path *tp)
 	if (now - tx->pushed >= wait)
 		return false;
 
-	WRITE_ONCE(tx->hold_end, tx->pushed + wait);
 	WRITE_ONCE(tx->held, true);
-	if (!hrtimer_active(&tp->hold))
-		hrtimer_start(&tp->hold, ns_to_ktime(tx->pushed + wait - now),
-			      HRTIMER_MODE_REL_SOFT);
+	hrtimer_start(&tp->hold, ns_to_ktime(tx->pushed + wait - now), HRTIMER_MODE_REL_SOFT);
 	return true;
 }
 
@@ -333,7 +323,10 @@ static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
 	lock_sock(sk);
 	/* From now on each ACK calls rds_tcp_write_space(). */
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	tx->blocked = false;
 	ret = tcp_sendmsg_locked(sk, &msg, count);
+	/* An ACK processed meanwhile may have found nothing in flight. */
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	if (ret > 0)
 		tx->given += ret;
 	tx->blocked = ret == -EAGAIN || (ret >= 0 && ret < count);
@@ -420,12 +413,17 @@ void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk)
 {
 	struct rds_tcp_tx *tx = &tp->tx;
 	u32 una = READ_ONCE(tcp_sk(sk)->snd_una);
+	u64 pos;
 
-	if (una == tx->una || !tp->up)
+	if (!tp->up)
 		return;
 	tx->acked += una - tx->una;
 	WRITE_ONCE(tx->una, una);
-	rds_path_acked(tp->path, tp->epoch, min(tx->acked, tx->given));
+	pos = min(tx->acked, tx->given);
+	if (pos == tx->reported)
+		return;
+	tx->reported = pos;
+	rds_path_acked(tp->path, tp->epoch, pos);
 }
 
 /**
@@ -488,6 +486,7 @@ void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk)
 	WRITE_ONCE(tx->newest, 0);
 	tx->acked = 0;
 	tx->given = 0;
+	tx->reported = 0;
 	tx->blocked = false;
 	tx->pushed = 0;
 }

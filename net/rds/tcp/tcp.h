@@ -86,9 +86,9 @@ struct rds_tcp_batch {
  * @una: last snd_una looked at (sk)
  * @acked: its stream position (sk); our FIN counts as one byte
  * @given: bytes TCP has accepted (sk)
+ * @reported: position last reported to the core (sk)
  * @pushed: when bytes were last handed to TCP, ns (link mutex)
- * @hold_end: when a batch that is held back must go (link mutex; the timer reads)
- * @held: the batch is held back (likewise)
+ * @held: the batch is held back (link mutex; the timer reads)
  * @blocked: send() left bytes behind, write_space has to kick (sk)
  */
 struct rds_tcp_tx {
@@ -106,8 +106,8 @@ struct rds_tcp_tx {
 	u32 una;
 	u64 acked;
 	u64 given;
+	u64 reported;
 	u64 pushed;
-	u64 hold_end;
 	bool held;
 	bool blocked;
 };
