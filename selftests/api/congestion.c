@@ -263,6 +263,11 @@ TEST_F(duo, congestion__monitor_wakes_reader)
 /* No room for it: the notification waits for a better call (weakness 11). */
 TEST_F(duo, congestion__monitor_small_buffer)
 {
+	struct iovec iov = { buf, 1 };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = BAD_PTR, .msg_controllen = 100,
+	};
 	struct rx rx;
 	size_t l;
 
@@ -279,6 +284,7 @@ TEST_F(duo, congestion__monitor_small_buffer)
 		EXPECT_EQ(NULL, rx_cmsg(&rx, SOL_RDS, RDS_CMSG_CONG_UPDATE));
 	}
 	rx_msg(self->a, buf, 1, MSG_DONTWAIT | MSG_PEEK, &rx);
+	EXPECT_ERR(EFAULT, recvmsg(self->a, &m, MSG_DONTWAIT));
 	EXPECT_EQ(POLLIN, poll_for(self->a, POLLIN, 0));
 	EXPECT_EQ(0, rx_msg(self->a, buf, 10, MSG_DONTWAIT, &rx));
 	EXPECT_NE(NULL, rx_cmsg(&rx, SOL_RDS, RDS_CMSG_CONG_UPDATE));

@@ -146,6 +146,30 @@ TEST_F(duo, zerocopy__control_space)
 	EXPECT_EQ(5, z.cookies[0]);
 }
 
+/* MSG_PEEK and a control buffer that faults leave the completion (weakness 11). */
+TEST_F(duo, zerocopy__peek_and_fault)
+{
+	struct iovec iov = { out, 1 };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = BAD_PTR, .msg_controllen = 100,
+	};
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(4096);
+	struct rx rx;
+
+	SKIP_REF("loses the completion");
+	TCP_ONLY();
+	ASSERT_EQ(10, zc_send(self->a, p, 10, 5, 0));
+	ASSERT_EQ(10, recv(self->b, out, sizeof(out), 0));
+	ASSERT_TRUE(WAIT_UNTIL(!rx_msg(self->a, out, 1, MSG_DONTWAIT | MSG_PEEK, &rx)));
+	EXPECT_NE(NULL, rx_cmsg(&rx, SOL_RDS, RDS_CMSG_ZCOPY_COMPLETION));
+	EXPECT_ERR(EFAULT, recvmsg(self->a, &m, MSG_DONTWAIT));
+	EXPECT_EQ(1, zc_get(self->a, &z));
+	EXPECT_EQ(5, z.cookies[0]);
+	EXPECT_EQ(0, zc_get(self->a, &z));
+}
+
 /* A completion can come along with data, as the last cmsg. */
 TEST_F(duo, zerocopy__with_data)
 {

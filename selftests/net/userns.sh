@@ -19,6 +19,11 @@ as_nobody() {
 		sh -c "ip link set lo up; $1" </dev/null
 }
 
+# The checkout may lie where nobody else may look.
+PUBLIC=$(mktemp -d /tmp/rds-public.XXXXXX)
+chmod 755 "$PUBLIC"
+cp "$BIN/rds-traffic" "$BIN/rds-info" "$PUBLIC/"
+
 # Plain unprivileged, in the namespace of n1.
 in_n1() {
 	n1 setpriv --reuid=65534 --regid=65534 --clear-groups sh -c "$1" </dev/null
@@ -28,9 +33,9 @@ own_traffic() {
 	local out
 
 	out=$(as_nobody "
-		$BIN/rds-traffic recv -b 127.0.0.1:4000 -n 300 -t 20 --json --sndbuf 0 --rcvbuf 0 &
+		$PUBLIC/rds-traffic recv -b 127.0.0.1:4000 -n 300 -t 20 --json --sndbuf 0 --rcvbuf 0 &
 		sleep 0.5
-		$BIN/rds-traffic send -b 127.0.0.1:4001 -d 127.0.0.1:4000 \
+		$PUBLIC/rds-traffic send -b 127.0.0.1:4001 -d 127.0.0.1:4000 \
 			-n 300 -S 0-8000 -t 20 --sndbuf 0 --rcvbuf 0 >/dev/null
 		wait" 2>&1)
 	note "$out"
@@ -59,8 +64,8 @@ sees_nothing() {
 	local out
 
 	start_recv secret n1 10.1.0.1:4444 1 1 || return 1
-	n1 "$BIN/rds-info" -k | grep -q 4444 || { note "not even at home"; return 1; }
-	out=$(as_nobody "$BIN/rds-info -k; $BIN/rds-info -n; $BIN/rds-info -r" 2>&1)
+	n1 "$PUBLIC/rds-info" -k | grep -q 4444 || { note "not even at home"; return 1; }
+	out=$(as_nobody "$PUBLIC/rds-info -k; $PUBLIC/rds-info -n; $PUBLIC/rds-info -r" 2>&1)
 	drop_recv x n1
 	! echo "$out" | grep -q 4444 || { note "$out"; return 1; }
 }
@@ -70,7 +75,7 @@ same_port() {
 	local out rc=0
 
 	start_recv p1 n1 127.0.0.1:5555 1 1 || return 1
-	out=$(as_nobody "$BIN/rds-traffic recv -b 127.0.0.1:5555 -n 1 -t 1 --sndbuf 0 --rcvbuf 0" 2>&1)
+	out=$(as_nobody "$PUBLIC/rds-traffic recv -b 127.0.0.1:5555 -n 1 -t 1 --sndbuf 0 --rcvbuf 0" 2>&1)
 	echo "$out" | grep -q 'Address already in use' && rc=1
 	drop_recv x n1
 	return $rc

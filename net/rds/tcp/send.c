@@ -262,9 +262,10 @@ static int rds_tcp_fill(struct rds_tcp_path *tp)
  * rds_tcp_hold_timer() - the batch was held back long enough
  * @timer: hold timer of a path
  *
- * It may have been sent and another one begun; then the timer goes on for that one.
+ * It may have been sent and another one begun: then the send that follows holds that one
+ * and starts the timer again.
  *
- * Return: whether it does.
+ * Return: HRTIMER_NORESTART.
  */
 enum hrtimer_restart rds_tcp_hold_timer(struct hrtimer *timer)
 {
