@@ -4,9 +4,10 @@
  * choice of a path, and the order at fan-out.
  *
  * Handshake frames arrive in softirq; they only record what the peer said and queue
- * mprds_work, which allocates paths in process context.  The path count of a connection
- * goes from unknown or one to N once; later frames with other counts are counted and
- * ignored (hazard D20), because messages already spread over N paths cannot be merged.
+ * mprds_work, which allocates paths in process context.  The number of paths that links
+ * are made and taken for only grows: a smaller count is counted and ignored (hazard D20).
+ * Our own messages are spread over more than one path once and then keep to that number,
+ * because a socket that changed its path could be overtaken by itself.
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
@@ -14,8 +15,9 @@
 #include "core.h"
 #include "trace.h"
 
-/* How long the links of a peer may be faster than its answer. */
+/* Unanswered handshake pings on one link. */
 #define MAX_GREETINGS	10
+/* How long the links of a peer may be faster than its answer. */
 #define GREETING_TIME	(5 * HZ)
 
 static u32 rds_path_seed __read_mostly;
@@ -239,7 +241,7 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	n = rds_npaths_clamp(&e, max(c->npaths, c->want_paths));
 	n = min(n, c->key.trans->max_paths);
 	WRITE_ONCE(c->peer_sport_idx, RDS_EXT_HAS(&e, RDS_EXT_SPORT_IDX));
-	if (c->npaths > 1 && n != c->npaths) {
+	if (n < c->npaths) {
 		rds_stat_inc(recv_handshake_ignored);
 	} else if (!c->dead) {
 		c->want_paths = n;
@@ -277,7 +279,8 @@ static void mprds_publish(struct rds_conn *c, unsigned int n)
 		WRITE_ONCE(c->fanout_open, list_empty(&p0->queue) && list_empty(&p0->sent));
 	}
 	smp_store_release(&c->npaths, n);	/* after paths[] */
-	smp_store_release(&c->tx_paths, max(c->tx_paths, tx));
+	if (c->tx_paths <= 1)
+		smp_store_release(&c->tx_paths, tx);	/* after paths[] and fanout_seq */
 	spin_unlock(&p0->lock);
 	spin_unlock_bh(&c->lock);
 }
@@ -336,7 +339,7 @@ void rds_mprds_apply(struct rds_conn *c)
 	spin_unlock_bh(&c->lock);
 	/* Without memory stay on fewer paths; the next handshake tries again. */
 	if (want && mprds_add_paths(c, want) &&
-	    (want > c->npaths || mprds_tx_paths(c, want) > c->tx_paths))
+	    (want > c->npaths || (c->tx_paths <= 1 && mprds_tx_paths(c, want) > c->tx_paths)))
 		mprds_publish(c, want);
 	mutex_unlock(&c->setup);
 }

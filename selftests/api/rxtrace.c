@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 */
 /* SO_RDS_MSG_RXPATH_LATENCY: which traces are taken, and what they say. */
 #include "rds_duo.h"
 
@@ -66,15 +66,18 @@ TEST(rxtrace__length)
 /* All three points, each a latency and not a clock (weakness 43). */
 TEST_F(duo, rxtrace__all_points)
 {
-	const __u64 limit = 20ULL * 1000000000;
 	struct rds_cmsg_rx_trace t;
+	__s64 start, limit;
 	unsigned char *raw = (void *)&t;
 	int i;
 
 	if (!variant->ns)
 		SKIP_REF("point 1 is a clock reading on loopback connections");
 	ASSERT_EQ(0, set_trace(self->b, 3, 0, 1, 2));
+	start = now_ms();
 	ASSERT_EQ(1, get_trace(self->a, self->b, &t));
+	/* no latency is longer than what the whole took */
+	limit = (now_ms() - start + 20) * 1000000;
 	EXPECT_EQ(3, t.rx_traces);
 	for (i = 0; i < 3; i++) {
 		EXPECT_EQ(i, t.rx_trace_pos[i]);
@@ -89,6 +92,7 @@ TEST_F(duo, rxtrace__all_points)
 TEST_F(duo, rxtrace__delivered_includes_the_wait)
 {
 	struct rds_cmsg_rx_trace t;
+	__s64 start = now_ms();
 	struct cmsghdr *c;
 	struct rx rx;
 	char x;
@@ -103,7 +107,7 @@ TEST_F(duo, rxtrace__delivered_includes_the_wait)
 	memcpy(&t, CMSG_DATA(c), sizeof(t));
 	EXPECT_EQ(1, t.rx_traces);
 	EXPECT_LE(50000000, t.rx_trace[0]);
-	EXPECT_GT(10000000000LL, t.rx_trace[0]);
+	EXPECT_GE((now_ms() - start + 20) * 1000000, t.rx_trace[0]);
 }
 
 /* Positions in any order, also twice. */

@@ -58,6 +58,14 @@ honest() {
 total_proofs=15
 ktap_header
 setup_nodes 3
+# The peer is the program alone: the kernel at its address gets no connection to the
+# victim, or it would answer the victim's knocking and fight for the paths.
+if ours; then
+	n1 sysctl -qw net.rds.max_conns=1
+	n1 "$BIN/rds-traffic" send -b 10.1.0.1:3999 -d 10.1.0.250:4000 -n 1 -t 240 \
+		>/dev/null 2>&1 </dev/null &
+	busywait 10 sh -c "[ \$(n1 '$BIN/rds-info' -n | grep -c 10.1.0.250) = 1 ]"
+fi
 n3 "$BIN/rdsmisc" numbers 10.1.0.3:7000 $total_proofs 200 >"$T/numbers" 2>&1 </dev/null &
 busywait 10 grep -q ready "$T/numbers"
 start_flow honest-in n2 10.1.0.2 n3 10.1.0.3 3500 -S 0-1000 -r 100
