@@ -9,6 +9,7 @@
  *
  * On loopback both ends are here: the sender tests the receiver's local map itself.
  */
+#include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -18,6 +19,9 @@
 
 /* Messages a socket may have queued before its port counts as congested. */
 #define RDS_RX_MAX_MSGS		65536
+
+/* Maps that arrive by different paths within this time may have overtaken each other. */
+#define MAP_RACE_TIME		(HZ / 10 + 1)
 
 /* Scratch for one received map; used with c->lock held, hence bottom halves off. */
 static u8 __percpu *cong_scratch;
@@ -372,24 +376,37 @@ static void cong_notify(struct rds_net *rn, u64 cleared)
 	spin_unlock_bh(&rn->lock);
 }
 
-/* Replace our copy of the peer's map; the ports that went from 1 to 0, modulo 64. */
-static bool cong_take_map(struct rds_conn *c, struct rds_incoming *inc, u64 *cleared,
+/*
+ * Replace our copy of the peer's map; the ports that went from 1 to 0, modulo 64.
+ *
+ * A peer of the old kind sends maps by any path, so the older of two may arrive last.  Which
+ * one that was cannot be known; a bit that is wrongly clear lets some messages more into a
+ * queue, one that is wrongly set stops a sender for good.  So both must agree to set it.
+ */
+static bool cong_take_map(struct rds_path *p, struct rds_incoming *inc, u64 *cleared,
 			  bool *changed)
 {
 	struct kvec kv = { .iov_len = RDS_CONG_MAP_BYTES };
+	struct rds_conn *c = p->conn;
 	struct iov_iter to;
 	bool ok = false;
-	u8 *map;
+	u8 *map, *fresh;
 
 	/* Two paths may deliver maps at once; and the scratch needs bottom halves off. */
 	spin_lock_bh(&c->lock);
 	map = READ_ONCE(c->fmap);
-	kv.iov_base = this_cpu_ptr(cong_scratch);
+	fresh = this_cpu_ptr(cong_scratch);
+	kv.iov_base = fresh;
 	iov_iter_kvec(&to, ITER_DEST, &kv, 1, RDS_CONG_MAP_BYTES);
 	if (map && !inc->ops->read(inc, 0, &to, RDS_CONG_MAP_BYTES)) {
-		*changed = memcmp(map, this_cpu_ptr(cong_scratch), RDS_CONG_MAP_BYTES);
-		*cleared = rds_map_cleared(map, this_cpu_ptr(cong_scratch));
-		memcpy(map, this_cpu_ptr(cong_scratch), RDS_CONG_MAP_BYTES);
+		if (c->fmap_path != p->index && time_before(jiffies, c->fmap_when + MAP_RACE_TIME))
+			bitmap_and((unsigned long *)fresh, (unsigned long *)fresh,
+				   (unsigned long *)map, RDS_CONG_MAP_BITS);
+		c->fmap_path = p->index;
+		c->fmap_when = jiffies;
+		*changed = memcmp(map, fresh, RDS_CONG_MAP_BYTES);
+		*cleared = rds_map_cleared(map, fresh);
+		memcpy(map, fresh, RDS_CONG_MAP_BYTES);
 		ok = true;
 	}
 	spin_unlock_bh(&c->lock);
@@ -416,7 +433,7 @@ void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_i
 		rds_mprds_generation(p, e.gen, 0);
 	if (!h->len)
 		return;		/* only a carrier of the generation */
-	if (!rds_map_valid(h) || !cong_take_map(c, inc, &cleared, &changed)) {
+	if (!rds_map_valid(h) || !cong_take_map(p, inc, &cleared, &changed)) {
 		rds_stat_inc(recv_drop_bad_cong);
 		trace_rds_drop(p, h, RDS_DROP_BAD_CONG);
 		return;

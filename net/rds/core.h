@@ -422,6 +422,8 @@ struct rds_path {
  * @floop: on loopback: the receiver's local map, counted, instead of @fmap
  * @cong_wq: blocking senders waiting for a bit to clear
  * @lock: guards the fields down to @mprds_work
+ * @fmap_path: path by which the last map came
+ * @fmap_when: jiffies of that
  * @peer_gen: generation of the peer's instance, 0 = unknown
  * @want_paths: path count announced by the peer, 0 = unknown
  * @peer_sport_idx: peer encodes the path in its source port
@@ -455,6 +457,8 @@ struct rds_conn {
 	wait_queue_head_t cong_wq;
 
 	spinlock_t lock;
+	u8 fmap_path;
+	unsigned long fmap_when;
 	u32 peer_gen;
 	u32 want_paths;
 	bool peer_sport_idx;
@@ -490,7 +494,8 @@ void rds_conn_kill_net(struct rds_net *rn, const struct rds_transport *t);	/* NU
 void rds_conn_exit_net(struct rds_net *rn);
 
 /* path.c */
-#define RDS_LISTEN_TIME		(HZ / 5 + 1)	/* how long a link waits for the peer's first frame */
+/* How long a link waits for the peer's first frame. */
+#define RDS_LISTEN_TIME		(HZ / 5 + 1)
 int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths);
 void rds_path_pump(struct rds_path *p);
 void rds_path_want(struct rds_path *p);

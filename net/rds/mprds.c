@@ -143,9 +143,11 @@ void rds_mprds_link_up(struct rds_path *p)
  */
 static void mprds_reset_other(struct rds_path *q, u32 gen)
 {
+	bool fresh;
+
 	spin_lock_bh(&q->lock);
-	if (q->rx_gen != gen && (!q->rx_gen || !rds_state_has_link(q->state) ||
-				  (q->state == RDS_UP && !q->rx_frames))) {
+	fresh = !rds_state_has_link(q->state) || (q->state == RDS_UP && !q->rx_frames);
+	if (q->rx_gen != gen && (!q->rx_gen || fresh)) {
 		if (q->rx_gen)
 			q->next_rx = 0;
 		q->rx_gen = gen;
