@@ -242,8 +242,7 @@ void rds_transport_unregister(struct rds_transport *t);
  */
 void rds_transport_exit_net(struct rds_transport *t, struct net *net);
 /*
- * Drop all paths of @t in @net that own a link (a sysctl changed); legacy peers one path at
- * a time.
+ * Drop all paths of @t in @net that own a link (a sysctl changed), all at once.
  */
 void rds_transport_reset_net(struct rds_transport *t, struct net *net);
 

@@ -11,9 +11,10 @@
  * Lock order (outer first):
  *   rds_path.link (mutex) -> the transport's own lock -> one of
  *     { rds_path.lock | rds_sock.rx.lock | rds_sock.addr_lock | rds_conn.lock |
- *       rds_net.lock | rds_cong_map.lock }   (spinlocks, _bh everywhere, never two)
+ *       rds_net.lock | rds_cong_map.lock }   (spinlocks, _bh everywhere)
  *   lock_sock(rds) is taken alone, for bind, connect and options.
- * Exceptions, each with its reason where it is: rds_conn.lock -> path[0].lock (fan-out).
+ * Never two of these, but for the pairs listed in Documentation/locking.rst, each with its
+ * reason where it is.
  * Final puts, wake-ups, user copies and transport calls happen outside spinlocks.
  */
 #ifndef _RDS_CORE_H

@@ -13,8 +13,8 @@
  * TCP's callbacks and those three share (marked "sk" below) is protected by the TCP
  * socket lock: TCP makes every callback under it, in softirq or, from the backlog,
  * in whoever owns the socket.  Order: link mutex, TCP socket lock, the core's path
- * lock (inside upcalls).  rds_tcp_path.lock is taken in process context only, never
- * with the TCP socket lock; rds_path_accept() is called under it.
+ * lock (inside upcalls).  rds_tcp_path.lock is taken in process context only, inside
+ * the TCP socket lock where both are held; rds_path_accept() is called under it.
  */
 #ifndef _RDS_TCP_H
 #define _RDS_TCP_H
