@@ -42,14 +42,16 @@ both6() {
 	duplex "$id" a '[fd00::1]' b '[fd00::2]' "$count" "$@"
 }
 
-# congested FROM TO [opts]: a receiver of 16 KiB sleeps, its sender must stop
+# congested FROM TO [opts]: a receiver of 16 KiB sleeps, its sender must stop.
+# At 800 messages a second: without a pace the whole 1.2 MB may be on its way
+# before the peer's map update is.
 congested() {
 	local from=$1 to=$2 id="cong-$1-${3:-plain}" rc=0
 
 	shift 2
 	RECV_OPTS="--rcvbuf 16384 --pause-after 50 --pause 1500" \
 		start_flow "$id" "$from" "$(addr "$from")" "$to" "$(addr "$to")" \
-		800 -S 100-3000 --sndbuf 65536 "$@" || return 1
+		800 -S 100-3000 -r 800 --sndbuf 65536 "$@" || return 1
 	end_flow "$id" 800 || rc=1
 	[ "$(json "$T/$id.send" enobufs)" -gt 0 ] || {
 		note "the sender was never stopped"

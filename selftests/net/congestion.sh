@@ -9,7 +9,7 @@ congested() {
 	local id=$1 rc=0 job
 
 	RECV_OPTS="--rcvbuf 16384 --pause-after 50 --pause 1500" \
-		start_flow "$@" -S 100-3000 --sndbuf 65536 || return 1
+		start_flow "$@" -S 100-3000 -r 800 --sndbuf 65536 || return 1
 	end_flow "$id" "$6" || rc=1
 	[ "$(json "$T/$id.send" enobufs)" -gt 0 ] || {
 		note "the sender was never stopped"
