@@ -23,6 +23,9 @@
 /* Maps that arrive by different paths within this time may have overtaken each other. */
 #define MAP_RACE_TIME		(HZ / 10 + 1)
 
+/* How long a bit is believed that an older map may have set. */
+#define MAP_DOUBT_TIME		HZ
+
 /* Scratch for one received map; used with c->lock held, hence bottom halves off. */
 static u8 __percpu *cong_scratch;
 
@@ -156,7 +159,7 @@ int rds_cong_link_setup(struct rds_conn *c)
 
 	if (READ_ONCE(c->fmap) || !(c->key.trans->caps & RDS_CAP_SENDS_CONG))
 		return 0;
-	map = kvzalloc(RDS_CONG_MAP_BYTES, GFP_KERNEL_ACCOUNT);
+	map = kvzalloc(2 * RDS_CONG_MAP_BYTES, GFP_KERNEL_ACCOUNT);	/* and its doubts */
 	if (!map)
 		return -ENOMEM;
 	if (cmpxchg_release(&c->fmap, NULL, map))
@@ -376,12 +379,85 @@ static void cong_notify(struct rds_net *rn, u64 cleared)
 	spin_unlock_bh(&rn->lock);
 }
 
+static u8 *cong_doubt(u8 *map)
+{
+	return map + RDS_CONG_MAP_BYTES;
+}
+
+/* Senders that wait for a bit to clear, and monitors. */
+static void cong_changed(struct rds_conn *c, u64 cleared)
+{
+	wake_up_all(&c->cong_wq);
+	cong_notify(c->rn, cleared);
+}
+
+/**
+ * rds_cong_doubt_over() - time is over for bits that an older map may have set
+ * @c: the connection
+ *
+ * Context: process.
+ * Return: jiffies after which to call again, 0 if there is no doubt left.
+ */
+unsigned long rds_cong_doubt_over(struct rds_conn *c)
+{
+	unsigned long left = 0;
+	u64 cleared = 0;
+	u8 *map, *fresh;
+
+	if (!READ_ONCE(c->fmap_doubt))
+		return 0;
+	spin_lock_bh(&c->lock);
+	map = READ_ONCE(c->fmap);
+	if (c->fmap_doubt && time_before(jiffies, c->fmap_when + MAP_DOUBT_TIME)) {
+		left = c->fmap_when + MAP_DOUBT_TIME - jiffies;
+	} else if (c->fmap_doubt) {
+		fresh = this_cpu_ptr(cong_scratch);
+		rds_map_undoubted(fresh, map, cong_doubt(map));
+		cleared = rds_map_cleared(map, fresh);
+		memcpy(map, fresh, RDS_CONG_MAP_BYTES);
+		memset(cong_doubt(map), 0, RDS_CONG_MAP_BYTES);
+		WRITE_ONCE(c->fmap_doubt, false);
+	}
+	spin_unlock_bh(&c->lock);
+	if (cleared)
+		cong_changed(c, cleared);
+	return left;
+}
+
+/**
+ * rds_cong_link_lost() - path 0 is down, and what the peer told us is out of date
+ * @c: the connection
+ *
+ * The peer may restart, or clear a bit while no link is there to say so, and nobody dials
+ * for a sender that waits.  So senders go on, and the next link begins with a new map.
+ *
+ * Context: process.
+ */
+void rds_cong_link_lost(struct rds_conn *c)
+{
+	u64 cleared = 0;
+	u8 *map;
+
+	spin_lock_bh(&c->lock);
+	map = READ_ONCE(c->fmap);
+	if (map) {
+		memset(cong_doubt(map), 0, RDS_CONG_MAP_BYTES);
+		WRITE_ONCE(c->fmap_doubt, false);
+		cleared = rds_map_cleared(map, cong_doubt(map));
+		memset(map, 0, RDS_CONG_MAP_BYTES);
+	}
+	spin_unlock_bh(&c->lock);
+	if (cleared)
+		cong_changed(c, cleared);
+}
+
 /*
  * Replace our copy of the peer's map; the ports that went from 1 to 0, modulo 64.
  *
  * A peer of the old kind sends maps by any path, so the older of two may arrive last.  Which
  * one that was cannot be known; a bit that is wrongly clear lets some messages more into a
- * queue, one that is wrongly set stops a sender for good.  So both must agree to set it.
+ * queue, one that is wrongly set stops a sender for good.  So what the last of two sets is
+ * believed, but for a limited time.
  */
 static bool cong_take_map(struct rds_path *p, struct rds_incoming *inc, u64 *cleared,
 			  bool *changed)
@@ -389,7 +465,7 @@ static bool cong_take_map(struct rds_path *p, struct rds_incoming *inc, u64 *cle
 	struct kvec kv = { .iov_len = RDS_CONG_MAP_BYTES };
 	struct rds_conn *c = p->conn;
 	struct iov_iter to;
-	bool ok = false;
+	bool ok = false, raced;
 	u8 *map, *fresh;
 
 	/* Two paths may deliver maps at once; and the scratch needs bottom halves off. */
@@ -399,9 +475,9 @@ static bool cong_take_map(struct rds_path *p, struct rds_incoming *inc, u64 *cle
 	kv.iov_base = fresh;
 	iov_iter_kvec(&to, ITER_DEST, &kv, 1, RDS_CONG_MAP_BYTES);
 	if (map && !inc->ops->read(inc, 0, &to, RDS_CONG_MAP_BYTES)) {
-		if (c->fmap_path != p->index && time_before(jiffies, c->fmap_when + MAP_RACE_TIME))
-			bitmap_and((unsigned long *)fresh, (unsigned long *)fresh,
-				   (unsigned long *)map, RDS_CONG_MAP_BITS);
+		raced = c->fmap_path != p->index &&
+			time_before(jiffies, c->fmap_when + MAP_RACE_TIME);
+		WRITE_ONCE(c->fmap_doubt, rds_map_doubt(cong_doubt(map), map, fresh, raced));
 		c->fmap_path = p->index;
 		c->fmap_when = jiffies;
 		*changed = memcmp(map, fresh, RDS_CONG_MAP_BYTES);
@@ -439,11 +515,11 @@ void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_i
 		return;
 	}
 	rds_stat_inc(cong_update_received);
+	if (READ_ONCE(c->fmap_doubt))
+		queue_delayed_work(rds_wq, &c->paths[0]->timer, MAP_DOUBT_TIME);
 	/* Each link begins with a map; one that says nothing new is no event. */
-	if (!changed)
-		return;
-	wake_up_all(&c->cong_wq);
-	cong_notify(c->rn, cleared);
+	if (changed)
+		cong_changed(c, cleared);
 }
 
 /**

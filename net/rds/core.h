@@ -419,12 +419,13 @@ struct rds_path {
  * @lmap: local map of key.laddr, counted
  * @lmap_node: @lmap's list of connections (map lock)
  * @lmap_sent: generation of @lmap the peer was told (path 0's sender)
- * @fmap: what the peer told us; NULL = never; only its bits change once set
+ * @fmap: what the peer told us, then its bits in doubt; NULL = never; only bits change once set
  * @floop: on loopback: the receiver's local map, counted, instead of @fmap
  * @cong_wq: blocking senders waiting for a bit to clear
  * @lock: guards the fields down to @mprds_work
  * @fmap_path: path by which the last map came
  * @fmap_when: jiffies of that
+ * @fmap_doubt: bits of @fmap may be set only because a map was overtaken
  * @peer_gen: generation of the peer's instance, 0 = unknown
  * @want_paths: path count announced by the peer, 0 = unknown
  * @peer_sport_idx: peer encodes the path in its source port
@@ -460,6 +461,7 @@ struct rds_conn {
 	spinlock_t lock;
 	u8 fmap_path;
 	unsigned long fmap_when;
+	bool fmap_doubt;
 	u32 peer_gen;
 	u32 want_paths;
 	bool peer_sport_idx;
@@ -574,6 +576,8 @@ struct rds_cong_map *rds_cong_map_get(struct rds_net *rn, const struct in6_addr 
 void rds_cong_map_put(struct rds_net *rn, struct rds_cong_map *map);
 int rds_cong_join(struct rds_conn *c);			/* take and join the maps of a connection */
 void rds_cong_leave(struct rds_conn *c);
+unsigned long rds_cong_doubt_over(struct rds_conn *c);
+void rds_cong_link_lost(struct rds_conn *c);
 int rds_cong_link_setup(struct rds_conn *c);		/* allocate fmap; process context */
 /* The receive queue of a bound socket changed: set or clear its bit.  No locks held. */
 void rds_cong_update(struct rds_sock *rs);

@@ -254,14 +254,15 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 
 /*
  * One path until a pong proved that the peer knows ours.
- * A legacy peer that dials pairs path indices by order of arrival on our side, which may
- * differ from link to link; its duplicate filter must then see our messages on one path.
+ * With a legacy peer the side that accepts pairs path indices by order of arrival, which may
+ * differ from link to link; its duplicate filter must then see our messages on one path, or
+ * it takes a repeat on the wrong path for one that it had.
  */
 static unsigned int mprds_tx_paths(const struct rds_conn *c, unsigned int n)
 {
 	if (!READ_ONCE(c->greeted))
 		return 1;
-	return READ_ONCE(c->peer_sport_idx) || rds_conn_is_active(c) ? n : 1;
+	return READ_ONCE(c->peer_sport_idx) ? n : 1;
 }
 
 /* Publish the path count together with the point in path 0's stream others wait for. */

@@ -132,6 +132,8 @@ static void path_stop(struct rds_path *p)
 
 	t->stop(p, rds_state_is_dying(READ_ONCE(p->state)));
 	rds_path_requeue_sent(p);
+	if (!p->index)
+		;//rds_cong_link_lost(p->conn);
 
 	spin_lock_bh(&p->lock);
 	path_apply(p, stopped_event(p));
@@ -176,11 +178,13 @@ static void path_timer(struct work_struct *work)
 	struct rds_path *p = container_of(to_delayed_work(work), struct rds_path, timer);
 	bool ready = rds_mprds_may_start(p);
 	bool greet = rds_mprds_greet_again(p);
+	unsigned long doubt = rds_cong_doubt_over(p->conn);
 
 	rds_path_kick(p);	/* in case it waited for the peer's first frame */
 	spin_lock_bh(&p->lock);
-	if (p->state == RDS_UP && greet)
-		mod_delayed_work(rds_wq, &p->timer, RDS_GREET_INTERVAL);
+	if (p->state == RDS_UP && (greet || doubt))
+		mod_delayed_work(rds_wq, &p->timer,
+				 min_not_zero(greet ? RDS_GREET_INTERVAL : 0, doubt));
 	else if (p->state == RDS_BACKOFF && !ready)
 		/* Path 0 coming up hurries the others. */
 		mod_delayed_work(rds_wq, &p->timer,

@@ -476,6 +476,43 @@ u64 rds_map_cleared(const u8 *old, const u8 *new)
 }
 
 /**
+ * rds_map_doubt() - note ports that may be set only because a map was overtaken
+ * @doubt: the doubts so far; updated
+ * @old: map before
+ * @new: map after
+ * @raced: the two came by different paths at about the same time
+ *
+ * Return: true if there is a doubt.
+ */
+bool rds_map_doubt(u8 *doubt, const u8 *old, const u8 *new, bool raced)
+{
+	u64 any = 0, d;
+	size_t i;
+
+	for (i = 0; i < RDS_CONG_MAP_BYTES; i += sizeof(u64)) {
+		d = get_unaligned_le64(doubt + i) | ~get_unaligned_le64(old + i);
+		d = raced ? d & get_unaligned_le64(new + i) : 0;
+		put_unaligned_le64(d, doubt + i);
+		any |= d;
+	}
+	return any;
+}
+
+/**
+ * rds_map_undoubted() - a map without the ports in doubt
+ * @out: result
+ * @map: map
+ * @doubt: ports to leave out
+ */
+void rds_map_undoubted(u8 *out, const u8 *map, const u8 *doubt)
+{
+	size_t i;
+
+	for (i = 0; i < RDS_CONG_MAP_BYTES; i++)
+		out[i] = map[i] & ~doubt[i];
+}
+
+/**
  * rds_npaths_clamp() - number of paths to use with a peer
  * @e: extensions of its handshake message
  * @known: number in use, 0 if not known yet

@@ -176,6 +176,8 @@ static inline bool rds_map_test(const u8 *map, u16 port)
 
 bool rds_map_valid(const struct rds_hdr *h);
 u64 rds_map_cleared(const u8 *old, const u8 *new);
+bool rds_map_doubt(u8 *doubt, const u8 *old, const u8 *new, bool raced);
+void rds_map_undoubted(u8 *out, const u8 *map, const u8 *doubt);
 
 unsigned int rds_npaths_clamp(const struct rds_ext *e, unsigned int known);
 

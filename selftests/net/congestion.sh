@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=90
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=90
 # A full receiver stops its senders, and they are told when they may go on.
 . "$(dirname "$0")/common.sh"
 
@@ -45,6 +45,27 @@ freed_by_close() {
 	end_flow again 200
 }
 
+# The receiver's host dies while its port is full and nothing is under way, and comes back.
+# Nobody but the sender has a reason to dial, and what it knows of the port is out of date.
+died_while_full() {
+	start_recv dead n2 10.1.0.2:3996 100000 1 --rcvbuf 8192 \
+		--pause-after 1 --pause 60000 || return 1
+	n1 "$BIN/rdsmisc" flood 10.1.0.1:3995 10.1.0.2:3996 1 >/dev/null
+	n1 ip link set eth0 down
+	drop_recv dead n2
+	ip netns del n2
+	n1 "$BIN/rdsmisc" killtcp 100 1 >/dev/null 2>&1 </dev/null
+	lib_netns n2
+	ip -n n1 link del eth0 2>/dev/null
+	ip -n n1 link add eth0 type veth peer name eth0 netns n2 || return 1
+	lib_address n1 1
+	lib_address n2 2
+	busywait 10 lib_reachable n1 10.1.0.2 || return 1
+	start_recv alive n2 10.1.0.2:3996 200 1 || return 1
+	start_send alive n1 10.1.0.1:3994 10.1.0.2:3996 200 -S 500
+	end_flow alive 200
+}
+
 ktap_header
 setup_pair
 check "to the larger address" congested up n1 10.1.0.1 n2 10.1.0.2 1000
@@ -58,5 +79,6 @@ if ours; then
 fi
 check "another port of the same host is not held up" other_port
 check "closing the full socket lets the senders go on" freed_by_close
+check "a host that died with a full port and came back" died_while_full
 moved
 ktap_finish

@@ -4,7 +4,7 @@
 # Our core and a transport of somebody else: the in-tree rds_tcp.ko must not link with it.
 . "$(dirname "$0")/common.sh"
 
-foreign=$(find "${RDS_CACHE:-/root/.cache/rds}" -path "*$(uname -r)/kernel/net/rds/rds_tcp.ko*" \
+foreign=$(find "${RDS_CACHE:-/root/.cache/rds}/img" -path "*$(uname -r)/kernel/net/rds/rds_tcp.ko*" \
 	2>/dev/null | head -n 1)
 
 unpack() {

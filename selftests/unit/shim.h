@@ -70,6 +70,15 @@ static inline u64 get_unaligned_le64(const void *p)
 	return v;
 }
 
+static inline void put_unaligned_le64(u64 v, void *p)
+{
+	u8 *b = p;
+	int i;
+
+	for (i = 0; i < 8; i++)
+		b[i] = v >> (8 * i);
+}
+
 static inline void put_unaligned_be16(u16 v, void *p)
 {
 	shim_put_be(v, p, 2);
