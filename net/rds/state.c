@@ -133,7 +133,7 @@ static void path_stop(struct rds_path *p)
 	t->stop(p, rds_state_is_dying(READ_ONCE(p->state)));
 	rds_path_requeue_sent(p);
 	if (!p->index)
-		;//rds_cong_link_lost(p->conn);
+		rds_cong_link_lost(p->conn);
 
 	spin_lock_bh(&p->lock);
 	path_apply(p, stopped_event(p));

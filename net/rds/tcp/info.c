@@ -72,7 +72,8 @@ static void rds_tcp_emit(struct rds_path *p, void *arg)
 	bool link;
 
 	spin_lock(&tp->lock);
-	link = tp->sock;
+	/* A socket that is not connected yet has no peer's port to show. */
+	link = tp->sock && READ_ONCE(tp->sock->sk->sk_state) != TCP_CLOSE;
 	if (link)
 		rds_tcp_fill6(&r6, tp, tp->sock->sk);
 	spin_unlock(&tp->lock);
