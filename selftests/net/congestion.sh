@@ -45,24 +45,30 @@ freed_by_close() {
 	end_flow again 200
 }
 
+nothing_waits() {
+	! n2 "$BIN/rds-info" --json -s -t | grep -qw 3996
+}
+
 # The receiver's host dies while its port is full and nothing is under way, and comes back.
-# Nobody but the sender has a reason to dial, and what it knows of the port is out of date.
+# Its address is the smaller one: only it dials, and it has no reason to. What the sender
+# knows of the port is out of date.
 died_while_full() {
-	start_recv dead n2 10.1.0.2:3996 100000 1 --rcvbuf 8192 \
+	start_recv dead n1 10.1.0.1:3996 100000 1 --rcvbuf 8192 \
 		--pause-after 1 --pause 60000 || return 1
-	n1 "$BIN/rdsmisc" flood 10.1.0.1:3995 10.1.0.2:3996 1 >/dev/null
-	n1 ip link set eth0 down
-	drop_recv dead n2
-	ip netns del n2
-	n1 "$BIN/rdsmisc" killtcp 100 1 >/dev/null 2>&1 </dev/null
-	lib_netns n2
-	ip -n n1 link del eth0 2>/dev/null
+	n2 "$BIN/rdsmisc" flood 10.1.0.2:3995 10.1.0.1:3996 1 >/dev/null
+	busywait 10 nothing_waits || return 1
+	n2 ip link set eth0 down
+	drop_recv dead n1
+	ip netns del n1
+	n2 "$BIN/rdsmisc" killtcp 100 1 >/dev/null 2>&1 </dev/null
+	lib_netns n1
+	ip -n n2 link del eth0 2>/dev/null
 	ip -n n1 link add eth0 type veth peer name eth0 netns n2 || return 1
 	lib_address n1 1
 	lib_address n2 2
 	busywait 10 lib_reachable n1 10.1.0.2 || return 1
-	start_recv alive n2 10.1.0.2:3996 200 1 || return 1
-	start_send alive n1 10.1.0.1:3994 10.1.0.2:3996 200 -S 500
+	start_recv alive n1 10.1.0.1:3996 200 1 || return 1
+	start_send alive n2 10.1.0.2:3994 10.1.0.1:3996 200 -S 500
 	end_flow alive 200
 }
 
