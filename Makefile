@@ -7,6 +7,8 @@ export RDS_CACHE ?= $(HOME)/.cache/rds
 K	?= debian
 M	?= ours
 T	?=
+J	?=
+MINUTES	?= 60
 vm	:= $(top)/selftests/vm
 run	:= python3 -u $(vm)/run.py
 
@@ -18,8 +20,11 @@ help:
 #: make demo               one socket, three peers, a cut link, a killed node: see it work
 #: make check              every test; the last line is "N passed, N failed"
 #:   T='net/netem api/*'     only tests with these names (see: make list)
-#:   K=uml-kasan             the one-guest tests on a kernel with KASAN and lockdep
+#:   K=uml-kasan             on user-mode Linux with KASAN and lockdep, two guests at a time (J=1: one)
+#:   K=kasan, K=kcsan        on QEMU with two processors: slow
 #:   M=intree                the one-guest tests against the in-tree module
+#: make soak               the long forms, an hour in all (MINUTES=60, K=uml-kasan, T=...)
+#: make coverage           lines of net/rds that the tests run on uml-kasan (T=...)
 #: make shell              a guest with the modules loaded (N=3: three guests; KINDS="ours intree")
 #: make list               the tests and what they need
 #: make modules            rds.ko and rds_tcp.ko in build/debian (K=uml-kasan, KDIR=... for others)
@@ -28,14 +33,18 @@ help:
 #: make unit               tests of the pure code, here
 #: make style              sparse, W=1, checkpatch --strict, kernel-doc
 #: make setup              fetch what is needed into $RDS_CACHE (default ~/.cache/rds)
-#: make uml                compile the user-mode kernel with KASAN (10-30 minutes, once)
+#: make kernel K=...       compile the debug kernel uml-kasan, kasan or kcsan (5-30 minutes, once)
 #: make clean              remove build/
 
+# a debug kernel is compiled when it is first needed
 setup:
-	@$(vm)/setup.sh all
+	@$(vm)/setup.sh all $(filter-out debian,$(K))
+
+kernel:
+	@$(vm)/setup.sh tools $(filter-out debian,$(K))
 
 uml:
-	@$(vm)/setup.sh tools uml
+	@$(MAKE) --no-print-directory kernel K=uml-kasan
 
 modules: setup
 	@$(vm)/build.sh $(K)
@@ -47,7 +56,17 @@ tests tools: setup
 	@$(MAKE) --no-print-directory -s -C $(top)/selftests $(if $(filter tools,$@),tools)
 
 check: $(if $(filter ours,$(M)),modules) tests
-	@$(run) check -k $(K) -m $(M) $(T)
+	@$(run) check -k $(K) -m $(M) $(if $(J),-j $(J)) $(T)
+
+soak coverage: K := uml-kasan
+
+soak: modules tests
+	@$(run) check -k $(K) --soak $(MINUTES) $(T)
+
+coverage: setup tests
+	@VARIANT=gcov $(vm)/build.sh uml-kasan
+	@python3 $(vm)/coverage.py clean
+	@$(run) check -k uml-kasan --variant gcov $(T); rc=$$?; python3 $(vm)/coverage.py report && exit $$rc
 
 list:
 	@$(run) list $(T)
@@ -68,4 +87,4 @@ style: setup
 clean:
 	rm -rf $(top)/build
 
-.PHONY: all help setup uml modules modules_install tests tools check list shell demo unit style clean
+.PHONY: all help setup kernel uml modules modules_install tests tools check soak coverage list shell demo unit style clean

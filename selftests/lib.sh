@@ -152,10 +152,11 @@ setup_nodes()
 	done
 }
 
-# busywait SECONDS COMMAND...: true as soon as the command succeeds
+# busywait SECONDS COMMAND...: true as soon as the command succeeds; on a slow
+# kernel it waits longer
 busywait()
 {
-	local end=$(($(date +%s%N) / 1000000 + $1 * 1000))
+	local end=$(($(date +%s%N) / 1000000 + $1 * 1000 * ${RDS_SLOW:-1}))
 	shift
 	while ! "$@"; do
 		if [ $(($(date +%s%N) / 1000000)) -ge $end ]; then

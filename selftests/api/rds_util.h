@@ -26,7 +26,7 @@
 
 #include <linux/rds.h>
 
-#include "kselftest_harness.h"
+#include "../slow.h"
 #include "rds_netns.h"
 
 #ifndef AF_RDS
@@ -44,7 +44,7 @@
 
 #define RDS_TRANS_LOOP_ID 3	/* what getsockopt(SO_RDS_TRANSPORT) says */
 #define DEF_BUF 106496		/* effective buffer of a new socket */
-#define WAIT_MS 8000		/* deadline of every wait for an event */
+#define WAIT_MS (8000 * slow())	/* deadline of every wait for an event */
 
 /* errno of a call, 0 when it succeeds */
 #define ERR_OF(_call) ({ \

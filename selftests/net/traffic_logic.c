@@ -4,7 +4,7 @@
  * Does rds-traffic see what it is there to see?  Flows are given to its
  * receiving half with one fault each; a proof which cannot fail proves nothing.
  */
-#include "kselftest_harness.h"
+#include "../slow.h"
 
 #include "../traffic_flow.h"
 

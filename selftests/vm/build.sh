@@ -4,9 +4,10 @@
 # Builds the modules out of tree: the sources are mirrored to build/<kernel>/
 # (times kept, so rebuilds are incremental) and compiled there.
 #
-# usage: build.sh [debian|uml-kasan] [make arguments...]
+# usage: build.sh [debian|uml-kasan|kasan|kcsan] [make arguments...]
 # environment: KDIR (kernel build folder), RDS_CACHE, OUT_SUFFIX (build beside,
-# in build/<kernel>-<suffix>, without a module tree for guests)
+# in build/<kernel>-<suffix>, without a module tree for guests), VARIANT=gcov
+# (beside, with counters of the lines run, and with a module tree)
 
 set -u -o pipefail
 export LC_ALL=C
@@ -16,25 +17,35 @@ top=$(cd "$here/../.." && pwd)
 RDS_CACHE=${RDS_CACHE:-$HOME/.cache/rds}
 kernel=${1:-debian}
 [ $# -gt 0 ] && shift
-out=$top/build/$kernel${OUT_SUFFIX:+-$OUT_SUFFIX}
+out=$top/build/$kernel${OUT_SUFFIX:+-$OUT_SUFFIX}${VARIANT:+-$VARIANT}
+# shellcheck source=selftests/vm/kernels.sh
+. "$here/kernels.sh"
 # BTF would need pahole; the struct layouts come from the headers in any case
 args=(CONFIG_RDS=m CONFIG_RDS_TCP=m CONFIG_IPV6=y CONFIG_DEBUG_INFO_BTF_MODULES=)
 
 die() { printf 'build: %s\n' "$*" >&2; exit 1; }
 
+base=$RDS_CACHE/img/6.12
 case $kernel in
 debian)
 	KDIR=${KDIR:-$RDS_CACHE/hdr/usr/src/current}
 	;;
-uml-kasan)
-	KDIR=${KDIR:-$RDS_CACHE/src/uml-kasan}
+uml-kasan|kasan|kcsan)
+	base=$(kernel_dir "$kernel") && [ -f "$base/complete" ] ||
+		die "there is no kernel $kernel yet: make kernel K=$kernel (compiles one, 5 to 30 minutes)"
+	KDIR=${KDIR:-$base/build}
+	[ "$kernel" != uml-kasan ] || args+=(ARCH=um)
 	# a fuzzer's task asks for traces; without one the calls cost a branch
-	args+=(ARCH=um KCOV_INSTRUMENT=y)
-	[ -x "$KDIR/linux" ] || die "there is no user-mode kernel yet: make uml (compiles one, 10 to 30 minutes)"
+	[ "$kernel" = kcsan ] || args+=(KCOV_INSTRUMENT=y)
 	;;
 *)
-	die "unknown kernel '$kernel' (debian or uml-kasan)"
+	die "unknown kernel '$kernel' (debian, ${debug_kernels[*]})"
 	;;
+esac
+case ${VARIANT:-} in
+'')	;;
+gcov)	args+=(GCOV_PROFILE=y) ;;
+*)	die "unknown variant '$VARIANT' (gcov)" ;;
 esac
 [ -f "$KDIR/Makefile" ] || die "no kernel build folder at $KDIR"
 [ -f "$top/net/rds/Makefile" ] || die "net/rds/Makefile is missing"
@@ -66,19 +77,19 @@ done
 # The tree that guests see at /lib/modules: the kernel's own without its rds,
 # and ours.
 root=$out/root
-base=$RDS_CACHE/img/$([ "$kernel" = debian ] && echo 6.12 || echo uml-kasan)
+ln -sfn "$base" "$out/kernel"
 built_for=$(modinfo -F vermagic "$out/net/rds/rds.ko" | cut -d' ' -f1)
 if [ -z "${OUT_SUFFIX:-}" ] && [ "$(cat "$base/version" 2>/dev/null)" = "$built_for" ]; then
 	v=$built_for
 	tree=$root/lib/modules/$v
-	if [ ! -f "$tree/.complete" ] || [ "$base/version" -nt "$tree/.complete" ]; then
+	if [ "$(cat "$tree/.complete" 2>/dev/null)" != "$base" ] || [ "$base/version" -nt "$tree/.complete" ]; then
 		rm -rf "$root"
 		mkdir -p "$root/lib/modules"
 		cp -al "$base/lib/modules/$v" "$tree" 2>/dev/null ||
 			{ rm -rf "$tree"; cp -a "$base/lib/modules/$v" "$tree"; } ||
 			die "cannot make the module tree in $root"
 		rm -rf "$tree/kernel/net/rds" "$tree"/modules.*.bin "$tree/modules.dep"
-		touch "$tree/.complete"
+		echo "$base" >"$tree/.complete"
 	fi
 	mkdir -p "$tree/updates"
 	if [ ! "$tree/updates/rds.ko" -nt "$out/net/rds/rds.ko" ] ||
@@ -94,4 +105,4 @@ if [ -z "${OUT_SUFFIX:-}" ] && [ "$(cat "$base/version" 2>/dev/null)" = "$built_
 		depmod -b "$root" "$v" || die "depmod failed for $root"
 	fi
 fi
-printf '  modules  build/%s/net/rds/{rds.ko,tcp/rds_tcp.ko} for %s, %s s\n' "$kernel" "$version" $((SECONDS - start))
+printf '  modules  build/%s/net/rds/{rds.ko,tcp/rds_tcp.ko} for %s, %s s\n' "${out##*/}" "$version" $((SECONDS - start))

@@ -65,7 +65,7 @@ def probe_kvm():
 
 
 class Cluster:
-    def __init__(self, kinds, kernel="debian", cpus=None, memory=None, mtu=1500, say=print):
+    def __init__(self, kinds, kernel="debian", cpus=None, memory=None, mtu=1500, say=print, variant=""):
         """@kinds: kind of node a, b, ..."""
         self.say, self.mtu = say, mtu
         self.rundir = tempfile.mkdtemp(prefix="rds-vm-", dir="/tmp")
@@ -76,10 +76,10 @@ class Cluster:
         self.env = {}
         count = len(kinds)
         for name, kind in zip("abcd", kinds):
-            k = guests.kind(kind, kernel)
+            k = guests.kind(kind, kernel, variant)
             self.guests[name] = guests.make(name, k, self.rundir, nodes=count,
                                             cpus=cpus or (2 if count == 1 else 1),
-                                            memory=memory or (768 if k.uml else 1536 if count == 1 else 1024))
+                                            memory=memory or (k.memory if count == 1 else k.memory * 2 // 3))
 
     def describe(self):
         return ", ".join(f"{g.name}={g.kind.name} ({g.kind.version})" for g in self.guests.values())

@@ -66,7 +66,7 @@ def make(kind, cache):
                  os.path.join(cache, "bin/rds-agent")):
         key.update(open(path, "rb").read())
     key.update(kind.version.encode())
-    target = os.path.join(cache, "img", f"initrd-{kind.image}-{key.hexdigest()[:12]}")
+    target = os.path.join(cache, "img", f"initrd-{kind.version}-{key.hexdigest()[:12]}")
     if os.path.exists(target):
         return target
     blob = b"".join(entry(d, stat.S_IFDIR | 0o755) for d in

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs the tests, or gives a shell in a guest.
 
-run.py check [-k debian|uml-kasan] [-m ours|intree] [NAME-OR-GLOB...]
+run.py check [-k debian|uml-kasan|kasan|kcsan] [-m ours|intree] [-j GUESTS] [--soak MINUTES] [NAME-OR-GLOB...]
 run.py list  [NAME-OR-GLOB...]
 run.py shell [-k KERNEL] [-n NODES] [KIND...]
 run.py exec  [-k KERNEL] [-t SECONDS] COMMAND      in one guest, modules loaded
@@ -10,14 +10,12 @@ run.py drive [-t SECONDS] KIND... -- COMMAND       a host command that drives gu
 """
 
 import argparse
-import fcntl
 import os
 import select
 import shutil
 import signal
 import sys
 import termios
-import time
 import tty
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -25,216 +23,49 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import guest as guests
 import tests as testlib
 from agentlink import LinkDown
+from check import Check
 from cluster import Cluster
-from guest import CACHE, GuestError
-
-LOCK_WAIT = 3600
+from guest import KERNELS, GuestError
+from lock import Lock
 
 
 def say(line=""):
     print(line, flush=True)
 
 
-class Lock:
-    """One set of QEMU guests at a time, and one user-mode guest more than there are processors."""
-
-    def __init__(self, kernel):
-        slots = 1 if kernel == "debian" else (os.cpu_count() or 1) + 1
-        self.paths = [os.path.join(CACHE, f"run-{kernel}-{i}.lock") for i in range(slots)]
-        self.file = None
-
-    def attempt(self):
-        for path in self.paths:
-            f = open(path, "a+")
-            try:
-                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                f.close()
-                continue
-            f.truncate(0)
-            f.write(f"process {os.getpid()}: {' '.join(sys.argv[1:])}")
-            f.flush()
-            self.file = f
-            return True
-        return False
-
-    def holder(self):
-        try:
-            with open(self.paths[0]) as f:
-                return f.read(200)
-        except OSError:
-            return "?"
-
-    def __enter__(self):
-        end = time.monotonic() + LOCK_WAIT
-        told = 0
-        while not self.attempt():
-            if time.monotonic() > end:
-                raise GuestError(f"another run has had guests up for an hour ({self.holder()})")
-            if time.monotonic() - told > 30:
-                say(f"# waiting: another run has guests up ({self.holder()})")
-                told = time.monotonic()
-            time.sleep(0.5)
-        return self
-
-    def __exit__(self, *_):
-        self.file.close()
-
-
-# QEMU before 8.2 may keep a translation of code that the kernel patched meanwhile (static
-# keys): a breakpoint that is long gone is hit again, on a busy machine now and then. No C
-# code of a module can raise it, so such a test gets a fresh guest and a second try.
-EMULATOR_FAULT = "Oops: int3"
-
-
-class Check:
-    def __init__(self, kernel, kind):
-        self.kernel, self.kind = kernel, kind
-        self.outcomes = []
-        self.extra_failed = 0
-        self.notes = []
-        self.repeated = []
-
-    def record(self, outcome):
-        self.outcomes.append(outcome)
-        words = f"{outcome.passed} passed, {outcome.failed} failed"
-        if outcome.skipped:
-            words += f", {outcome.skipped} skipped"
-        say(f"# {'ok    ' if outcome.ok() else 'FAILED'} {outcome.test.name}: {words}, {outcome.seconds:.1f} s")
-        for reason in outcome.reasons:
-            say(f"#        {outcome.test.name}: {reason}")
-        say()
-
-    def run(self, tests):
-        single = [t for t in tests if t.nodes == 1 and not (self.kernel != "debian" and t.needs.get("uml") == "0")]
-        if self.kind != "ours" or self.kernel != "debian":
-            tests = single
-            if self.kind != "ours":
-                tests = [t for t in tests if t.needs.get("ref") != "0"]
-                for t in tests:
-                    t.kinds = (self.kind,)
-        for t in (t for t in tests if t.nodes == 0):
-            say(f"# {t.name} (on this machine)")
-            self.record(testlib.run_on_host(t, testlib.host_env(), say))
-        groups = {}
-        for t in sorted((t for t in tests if t.nodes), key=lambda t: t.nodes):
-            groups.setdefault(t.needs_boot(), []).append(t)
-        for group in groups.values():
-            with Lock(self.kernel):
-                self.run_group(group)
-
-    def cluster(self, test):
-        c = Cluster(test.kinds, self.kernel, say=say, cpus=test.needs.get("cpus"),
-                    memory=test.needs.get("memory"), mtu=int(test.needs.get("mtu", 1500)))
-        c.env["RDS_KERNEL"] = self.kernel
-        if self.kind != "ours":
-            c.env["RDS_REF"] = "1"
-        return c
-
-    @staticmethod
-    def attempt(test, cluster):
-        say(f"# {test.name}")
-        if test.nodes == 1:
-            return testlib.GuestRun(test, cluster, say).run()
-        return testlib.run_cluster_test(test, cluster, say)
-
-    def run_group(self, group):
-        cluster = None
-        try:
-            for test in group:
-                if cluster and not cluster.alive():
-                    cluster.stop()
-                    cluster = None
-                try:
-                    if not cluster:
-                        cluster = self.cluster(test)
-                        cluster.boot()
-                except GuestError as e:
-                    self.fail(f"{test.name} and its group", str(e))
-                    return
-                outcome = self.attempt(test, cluster)
-                if not cluster.uml() and any(EMULATOR_FAULT in r for r in outcome.reasons):
-                    note = f"{test.name} ran twice: a fault of the emulator ({EMULATOR_FAULT})"
-                    say(f"# {note}")
-                    self.repeated.append(note)
-                    cluster.stop()
-                    cluster = self.cluster(test)
-                    cluster.boot()
-                    outcome = self.attempt(test, cluster)
-                self.record(outcome)
-                if any("no end after" in r or "kernel log" in r or "left behind" in r or "debug_locks" in r
-                       for r in outcome.reasons):
-                    # what it left behind must not be charged to the next
-                    cluster.stop()
-                    cluster = None
-            if cluster and cluster.alive() and "ours" in group[0].kinds:
-                self.unload(cluster, group)
-        finally:
-            if cluster:
-                cluster.stop()
-
-    def unload(self, cluster, group):
-        """At the end of a boot the modules must go, and leave nothing."""
-        for g in (g for g in cluster.guests.values() if g.kind.ours):
-            begin = g.mark("begin unload")
-            reasons = []
-            try:
-                code, out, err = g.run("sleep 1; for m in rds_tcp rds; do grep -q \"^$m \" /proc/modules || continue; "
-                                       "rmmod $m || exit 1; done", 60)
-                if code != 0:
-                    reasons.append("the modules cannot be unloaded: " +
-                                   ("no end after 60 s" if code is None else (out + err).strip()))
-                    if code is None:
-                        testlib.report_hang(g, say)
-                if g.kind.uml and code == 0:
-                    g.run("echo scan >/sys/kernel/debug/kmemleak; sleep 6; echo scan >/sys/kernel/debug/kmemleak", 90)
-                    leaks = g.run("cat /sys/kernel/debug/kmemleak", 30)[1]
-                    if "rds" in leaks:
-                        reasons.append("kmemleak after unload")
-                        for line in leaks.splitlines()[:60]:
-                            say("#   " + line)
-            except LinkDown:
-                reasons.append("the guest died while the modules were unloaded")
-            g.mark("end unload")
-            reasons += testlib.log_reasons(g, begin, None, say)
-            for r in reasons:
-                self.fail(f"unload after {group[0].name} .. {group[-1].name}, guest {g.name}", r)
-            if not reasons:
-                say(f"# modules unloaded cleanly in guest {g.name}")
-        say()
-
-    def fail(self, what, why):
-        self.extra_failed += 1
-        self.notes.append(f"{what}: {why}")
-        say(f"# FAILED {what}: {why}")
-
-    def summary(self):
-        failed = [o for o in self.outcomes if not o.ok()]
-        skipped = sum(o.skipped for o in self.outcomes)
-        say(f"# {len(self.outcomes)} test files, {skipped} cases skipped")
-        for note in self.repeated:
-            say(f"#   {note}")
-        for o in failed:
-            for name in o.failures:
-                say(f"#   FAILED {o.test.name}: {name}")
-            for reason in o.reasons:
-                say(f"#   FAILED {o.test.name}: {reason}")
-        for note in self.notes:
-            say(f"#   FAILED {note}")
-        bad = sum(o.failed for o in self.outcomes) + self.extra_failed
-        say(f"{sum(o.passed for o in self.outcomes)} passed, {bad} failed")
-        return 1 if bad else 0
+def share(tests, minutes, jobs):
+    """The tests with a long form, and the minutes for each so that all take @minutes."""
+    tests = [t for t in tests if t.reads_soak()]
+    if not tests:
+        raise GuestError("none of these tests reads RDS_SOAK")
+    here = sum(t.nodes == 0 for t in tests)
+    each = max(1, int(minutes / (here + (len(tests) - here) / jobs)))
+    say(f"# soak: {len(tests)} tests, {each} minutes each")
+    return tests, each
 
 
 def check(args):
     tests = testlib.find(args.names)
     if not tests:
         raise GuestError("no test is named " + " ".join(args.names) if args.names else "there are no tests")
-    run = Check(args.kernel, args.kind)
+    jobs = (args.jobs or os.cpu_count() or 1) if args.kernel == "uml-kasan" else 1
+    soak = int(os.environ.get("RDS_SOAK") or 0)
+    if args.soak:
+        tests, soak = share(tests, args.soak, jobs)
+    run = Check(args.kernel, args.kind, jobs, args.variant, soak)
     run.run(tests)
     if not run.outcomes and not run.extra_failed:
         raise GuestError("none of these tests runs with this kernel and this kind of module")
-    return run.summary()
+    run.summary()
+    totals = f"{run.passed()} passed, {run.failed()} failed"
+    # .ci/run adds several lanes up and has the last word
+    lane = os.environ.get("RDS_LANE_TOTALS")
+    if lane:
+        with open(lane, "a") as f:
+            f.write(totals + "\n")
+        totals = f"# {args.kernel}: {totals}"
+    say(totals)
+    return 1 if run.failed() else 0
 
 
 def list_tests(args):
@@ -335,10 +166,13 @@ def main():
     def command(name, work):
         p = sub.add_parser(name)
         p.set_defaults(work=work)
-        p.add_argument("-k", "--kernel", default="debian", choices=("debian", "uml-kasan"))
+        p.add_argument("-k", "--kernel", default="debian", choices=tuple(KERNELS))
         return p
     p = command("check", check)
     p.add_argument("-m", "--kind", default="ours", choices=("ours", "intree", "intree61"))
+    p.add_argument("-j", "--jobs", type=int, help="user-mode guests at a time (default: one for each processor)")
+    p.add_argument("--variant", default="", choices=("", "gcov"))
+    p.add_argument("--soak", type=int, default=0, help="only what reads RDS_SOAK, this many minutes in all")
     p.add_argument("names", nargs="*")
     command("list", list_tests).add_argument("names", nargs="*")
     p = command("shell", shell)

@@ -5,8 +5,9 @@
 # every stage leaves a stamp and is skipped when its inputs have not changed.
 # Nothing is installed as the machine's own kernel.
 #
-# usage: setup.sh [tools|debs|headers|images|source|agent|uml|all]...
-#        (all = everything but uml, which compiles a kernel: 10-30 minutes)
+# usage: setup.sh [tools|debs|headers|images|source|agent|all]... [uml-kasan|kasan|kcsan]
+#        (all = everything but the three debug kernels, which are compiled)
+# environment: KERNEL_JOBS (processors for a kernel; default: all)
 
 set -u -o pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
@@ -15,11 +16,13 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 RDS_CACHE=${RDS_CACHE:-$HOME/.cache/rds}
 series=6.12
 needed_mb=3000
+# shellcheck source=selftests/vm/kernels.sh
+. "$here/kernels.sh"
 
 packages=(qemu-system-x86 busybox-static gcc-12 make libc6-dev python3 rsync
 	  kmod xz-utils iproute2 sparse perl clang llvm libclang-rt-14-dev
 	  procps util-linux)
-uml_packages=(bc bison flex libelf-dev)
+kernel_packages=(bc bison flex libelf-dev)
 
 say() { printf '  %-8s %s\n' "$stage" "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -301,46 +304,13 @@ stage_agent()
 	mark_done agent "$key"
 }
 
-# A user-mode kernel with KASAN and lockdep.
-stage_uml()
+# A debug kernel. Its build takes long: others may set up meanwhile.
+stage_kernel()
 {
-	local deb key src=$RDS_CACHE/src/linux-source-6.12 out=$RDS_CACHE/src/uml-kasan
-	install_packages "${uml_packages[@]}"
-	deb=$(newest '^linux-source-6\.12_')
-	[ -n "$deb" ] || { stage_debs; deb=$(newest '^linux-source-6\.12_'); }
-	key="$deb $(cat "$here"/{kernel-base,debug-kernel-common,uml,uml-debug,uml-extra}.config | sha256sum | cut -c 1-16)"
-	done_already uml "$key" && [ -x "$out/linux" ] && return 0
-	need_disk 6000
-	if ! done_already uml-src "$deb"; then
-		say "unpacking $deb"
-		rm -rf "$src"
-		mkdir -p "$RDS_CACHE/src"
-		export RDS_CACHE deb
-		# net/rds is left out: nobody who works here may read it
-		progress "unpacking" bash -c '
-			set -o pipefail
-			dpkg-deb --fsys-tarfile "$RDS_CACHE/debs/$deb" |
-				tar -xO ./usr/src/linux-source-6.12.tar.xz |
-				tar -xJ -C "$RDS_CACHE/src" --exclude="*/net/rds"' ||
-			die "cannot unpack $deb"
-		mkdir -p "$src/net/rds"
-		: >"$src/net/rds/Kconfig"
-		: >"$src/net/rds/Makefile"
-		mark_done uml-src "$deb"
-	fi
-	mkdir -p "$out" "$RDS_CACHE/img/uml-kasan"
-	cat "$here"/{kernel-base,debug-kernel-common,uml,uml-debug,uml-extra}.config >"$out/merged"
-	progress "configuring" make -C "$src" ARCH=um O="$out" KCONFIG_ALLCONFIG=merged allnoconfig ||
-		die "the configuration of the user-mode kernel was refused"
-	say "building the user-mode kernel (10 to 30 minutes)"
-	progress "building" make -C "$out" ARCH=um "-j$(nproc)" linux modules ||
-		die "the user-mode kernel does not build (log: $RDS_CACHE/log/uml.log)"
-	rm -rf "$RDS_CACHE/img/uml-kasan"
-	progress "modules_install" make -C "$out" ARCH=um modules_install \
-		INSTALL_MOD_PATH="$RDS_CACHE/img/uml-kasan" || die "modules_install failed"
-	make -s -C "$out" ARCH=um kernelrelease >"$RDS_CACHE/img/uml-kasan/version" ||
-		die "the user-mode kernel does not tell its release"
-	mark_done uml "$key"
+	install_packages "${kernel_packages[@]}"
+	[ -n "$(newest '^linux-source-6\.12_')" ] || stage_debs
+	flock -u 9
+	kernel_build "$1"
 }
 
 mkdir -p "$RDS_CACHE/stamp" 2>/dev/null || die "cannot write to $RDS_CACHE (set RDS_CACHE to a folder that can be written)"
@@ -349,14 +319,17 @@ stage=setup
 flock -n 9 || { say "waiting for another set-up"; flock -w 3600 9 || die "another set-up holds $RDS_CACHE/setup.lock"; }
 
 [ $# -gt 0 ] || set -- all
+stages=()
 for arg in "$@"; do
 	case $arg in
-	all)	set -- tools debs headers images source agent ;;
+	all)	stages+=(tools debs headers images source agent) ;;
+	*)	stages+=("$arg") ;;
 	esac
 done
-for stage in "$@"; do
+for stage in "${stages[@]}"; do
 	case $stage in
-	tools|debs|headers|images|source|agent|uml) "stage_$stage" ;;
+	tools|debs|headers|images|source|agent) "stage_$stage" ;;
+	uml-kasan|kasan|kcsan) stage_kernel "$stage" ;;
 	*)	die "unknown stage '$stage'" ;;
 	esac
 done

@@ -18,8 +18,15 @@ from tap import Tap
 SELFTESTS = os.path.join(TOP, "selftests")
 SUFFIXES = (".c", ".sh", ".py")
 
-COUNTS = """for c in /sys/kernel/slab/rds_* /sys/kernel/slab/net_namespace; do
-	[ -d "$c" ] || continue; echo 1 >$c/shrink; read n rest <$c/objects; echo "${c##*/} $n"; done"""
+# What must be as before once a test is over: "name number" lines. Shrinking gives
+# back what the processors keep, and KASAN's quarantine.
+COUNTS = """for c in /sys/kernel/slab/rds_* /sys/kernel/slab/RDS /sys/kernel/slab/net_namespace \
+	/sys/kernel/slab/sock_inode_cache /sys/kernel/slab/TCP /sys/kernel/slab/TCPv6; do
+	[ -d "$c" ] || continue; echo 1 >$c/shrink; read n rest <$c/objects; echo "${c##*/} $n"; done
+	while read m size refs rest; do case $m in rds*) echo "references:$m $refs";; esac; done </proc/modules
+	awk '/^nr_foll_pin_acquired/ { a = $2 } /^nr_foll_pin_released/ { r = $2 } END { print "pinned", a - r }' /proc/vmstat
+	awk '/^Mlocked/ { print "mlocked", $2 }' /proc/meminfo"""
+SOAK_TESTS = "RDS_SOAK"
 
 
 class Test:
@@ -32,12 +39,25 @@ class Test:
         self.expect = needs.get("expect")
         self.own_netns = needs.get("netns", "own") == "own"
         self.kinds = tuple(needs.get(n, "ours") for n in "abcd"[:self.nodes])
+        self.slow = 1
         for key in needs:
             if key not in ("nodes", "timeout", "modules", "expect", "netns", "host", "fresh", "cpus",
                            "memory", "mtu", "a", "b", "c", "d", "ref", "uml"):
                 raise GuestError(f"{path}: 'vm:' line has an unknown key '{key}'")
         if not 0 <= self.nodes <= 4:
             raise GuestError(f"{path}: nodes={self.nodes}, but 0 to 4 are possible")
+
+    def reads_soak(self):
+        with open(self.path, errors="replace") as f:
+            return SOAK_TESTS in f.read()
+
+    def scale(self, kernel, soak):
+        """The time limit on @kernel, for a test that was given @soak minutes."""
+        if self.nodes:
+            self.slow = guests.KERNELS[kernel][0]
+        self.timeout *= self.slow
+        if soak and self.reads_soak():
+            self.timeout += soak * 60 * 3 // 2
 
     def needs_boot(self):
         """Tests with equal keys share a boot."""
@@ -172,7 +192,7 @@ class GuestRun:
         self.reasons = []
 
     def counts(self):
-        out = self.guest.run(COUNTS, 30)[1]
+        out = self.guest.run(COUNTS, 30 * self.guest.kind.slow)[1]
         return dict((w[0], int(w[1])) for w in (l.split() for l in out.splitlines()) if len(w) == 2)
 
     def command(self):
@@ -187,7 +207,7 @@ class GuestRun:
         start = time.monotonic()
         try:
             for m in self.test.modules:
-                c, out, err = g.run(f"modprobe {m}", 60)
+                c, out, err = g.run(f"modprobe {m}", 60 * g.kind.slow)
                 if c != 0:
                     raise GuestError(f"modprobe {m}: {(out + err).strip()}")
             before = self.counts()
@@ -219,33 +239,39 @@ class GuestRun:
         """Everything the test made must be gone again."""
         g = self.guest
         # "kill -1" reaches all but process 1 and the shell itself
-        g.run("kill -9 -1; ip -all netns delete 2>/dev/null", 30)
+        g.run("kill -9 -1; ip -all netns delete 2>/dev/null", 30 * g.kind.slow)
         # The in-tree module keeps namespaces alive; only ours must do better.
         reference = self.test.kinds[0] != "ours"
-        end = time.monotonic() + (2 if reference else 20)
+        left = self.settle(before, 2 if reference else 20 * g.kind.slow)
+        if left and reference:
+            self.say(f"# note: {left}")
+        elif left:
+            self.reasons.append(left)
+        out = g.run("cat /proc/lockdep_stats 2>/dev/null | grep debug_locks:", 20 * g.kind.slow)[1]
+        if out and out.split()[-1] != "1":
+            self.reasons.append("lockdep turned itself off (debug_locks: 0)")
+
+    def settle(self, before, seconds):
+        """Waits for all counts to be as before; what is not, as a sentence."""
+        end = time.monotonic() + seconds
         while True:
             now = self.counts()
             # The kernel frees the last dead namespace when the next one is cleaned up
             # (net_passive_dec()): one may stay, and an empty one flushes the others.
-            more = {k: (before.get(k, 0), n) for k, n in now.items()
-                    if n > max(before.get(k, 0), int(k == "net_namespace"))}
+            more = {k: (before.get(k, 0), n) for k, n in now.items() if self.differs(k, before.get(k), n)}
             if not more:
-                break
-            if "net_namespace" in more:
-                g.run("unshare -n true; sleep 1", 30)
+                return None
             if time.monotonic() > end:
-                left = "left behind: " + ", ".join(f"{k} {b} -> {n}" for k, (b, n) in more.items())
-                if reference:
-                    self.say(f"# note: {left}")
-                else:
-                    self.reasons.append(left)
-                break
+                return "left behind: " + ", ".join(f"{k} {b} -> {n}" for k, (b, n) in sorted(more.items()))
             # the kernel frees a dead namespace only when the next one dies
-            g.run("unshare -n true; sleep 0.3", 20)
-        if g.kind.uml:
-            out = g.run("grep debug_locks: /proc/lockdep_stats", 20)[1]
-            if "1" not in out:
-                self.reasons.append("lockdep turned itself off (debug_locks: 0)")
+            pause = 1 if "net_namespace" in more else 0.3
+            self.guest.run(f"unshare -n true; sleep {pause}", 30 * self.guest.kind.slow)
+
+    @staticmethod
+    def differs(name, before, now):
+        if name.startswith("references:"):      # modules may have been unloaded and loaded
+            return before is not None and now != before
+        return now > max(before or 0, int(name == "net_namespace"))
 
 
 def report_hang(g, say):

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * kselftest's harness with time limits that stretch with the kernel: the
+ * runner says in RDS_SLOW how much slower it is than Debian's.
+ */
+#ifndef RDS_SLOW_H
+#define RDS_SLOW_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline int slow(void)
+{
+	const char *times = getenv("RDS_SLOW");
+
+	return times && atoi(times) > 1 ? atoi(times) : 1;
+}
+
+static inline unsigned int slow_alarm(unsigned int seconds)
+{
+	return alarm(seconds * slow());
+}
+
+/* the harness ends each case by an alarm */
+#define alarm slow_alarm
+#include "kselftest_harness.h"
+#undef alarm
+
+#endif

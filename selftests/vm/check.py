@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs many tests: shares boots between them, keeps several guests busy, counts."""
+
+import os
+import threading
+import time
+
+import coverage
+import tests as testlib
+from agentlink import LinkDown
+from cluster import Cluster
+from guest import GuestError
+from lock import Lock
+
+# After these a guest is thrown away: what a test left must not be charged to the next.
+SPOILED = ("no end after", "kernel log", "left behind", "debug_locks")
+
+UNLOAD = """sleep 1; for m in rds_tcp rds; do grep -q "^$m " /proc/modules || continue; rmmod $m || exit 1; done"""
+LEAKS = """k=/sys/kernel/debug/kmemleak; [ -e $k ] || exit 0
+	echo scan >$k; sleep 6; echo scan >$k; cat $k"""
+
+
+def say_now(line=""):
+    print(line, flush=True)
+
+
+class Check:
+    def __init__(self, kernel, kind, jobs=1, variant="", soak=0):
+        self.kernel, self.kind, self.jobs, self.variant, self.soak = kernel, kind, jobs, variant, soak
+        self.outcomes = []
+        self.extra_failed = 0
+        self.notes = []
+        self.lock = threading.Lock()
+
+    def select(self, tests):
+        if self.kind == "ours" and self.kernel == "debian":
+            return tests
+        # other kernels have no in-tree module, and their programs are those of this machine
+        tests = [t for t in tests if t.nodes == 1 or (t.nodes > 1 and self.kernel != "uml-kasan" and
+                                                      self.kind == "ours" and set(t.kinds) == {"ours"})]
+        if self.kernel == "uml-kasan":
+            tests = [t for t in tests if t.needs.get("uml") != "0"]
+        if self.kind != "ours":
+            tests = [t for t in tests if t.needs.get("ref") != "0"]
+            for t in tests:
+                t.kinds = (self.kind,)
+        return tests
+
+    def run(self, tests):
+        tests = self.select(tests)
+        for t in tests:
+            t.scale(self.kernel, self.soak)
+        for t in (t for t in tests if t.nodes == 0):
+            say_now(f"# {t.name} (on this machine)")
+            self.record(testlib.run_on_host(t, dict(testlib.host_env(), **self.environment(t)), say_now), say_now)
+        guest_tests = sorted((t for t in tests if t.nodes), key=lambda t: t.nodes)
+        if self.jobs > 1 and len(guest_tests) > 1:
+            self.run_parallel(guest_tests)
+            return
+        groups = {}
+        for t in guest_tests:
+            groups.setdefault(t.needs_boot(), []).append(t)
+        for group in groups.values():
+            with Lock(self.kernel):
+                Lane(self, say_now).run(iter(group))
+
+    def run_parallel(self, tests):
+        """Each worker has a guest, and takes from what is left; the long ones come first."""
+        pending = sorted(tests, key=lambda t: -t.timeout)
+        errors = []
+
+        def take(key):
+            with self.lock:
+                same = [t for t in pending if t.needs_boot() == key] or pending
+                if not same:
+                    return None
+                pending.remove(same[0])
+                return same[0]
+
+        def work():
+            held = Lock(self.kernel, say=lambda _: None)
+            try:
+                if held.wait(wanted=lambda: bool(pending)):
+                    lane = Lane(self, None)
+                    lane.run(iter(lambda: take(lane.key), None))
+            except Exception as e:
+                errors.append(e)
+            finally:
+                held.release()
+        threads = [threading.Thread(target=work) for _ in range(min(self.jobs, len(tests)))]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        if errors:
+            raise errors[0]
+
+    def environment(self, test):
+        env = {"RDS_KERNEL": self.kernel}
+        if self.kind != "ours":
+            env["RDS_REF"] = "1"
+        if test.slow > 1:
+            env["RDS_SLOW"] = str(test.slow)
+        if self.soak:
+            env["RDS_SOAK"] = str(self.soak)
+        return env
+
+    def record(self, outcome, say):
+        name = f"{self.kernel} {outcome.test.name}"
+        words = f"{outcome.passed} passed, {outcome.failed} failed"
+        if outcome.skipped:
+            words += f", {outcome.skipped} skipped"
+        say(f"# {'ok    ' if outcome.ok() else 'FAILED'} {name}: {words}, {outcome.seconds:.1f} s")
+        for reason in outcome.reasons:
+            say(f"#        {name}: {reason}")
+        say("")
+        with self.lock:
+            self.outcomes.append(outcome)
+
+    def fail(self, what, why, say):
+        say(f"# FAILED {self.kernel} {what}: {why}")
+        with self.lock:
+            self.extra_failed += 1
+            self.notes.append(f"{what}: {why}")
+
+    def passed(self):
+        return sum(o.passed for o in self.outcomes)
+
+    def failed(self):
+        return sum(o.failed for o in self.outcomes) + self.extra_failed
+
+    def summary(self):
+        skipped = sum(o.skipped for o in self.outcomes)
+        say_now(f"# {self.kernel}: {len(self.outcomes)} test files, {skipped} cases skipped")
+        for o in (o for o in self.outcomes if not o.ok()):
+            for text in o.failures + o.reasons:
+                say_now(f"#   FAILED {self.kernel} {o.test.name}: {text}")
+        for note in self.notes:
+            say_now(f"#   FAILED {self.kernel} {note}")
+
+
+class Lane:
+    """One set of guests after the other, each for as many tests as it stands."""
+
+    def __init__(self, check, say):
+        self.check = check
+        self.live = say
+        self.buffer = []
+        self.say = say or self.buffer.append
+        self.cluster = None
+        self.key = None
+        self.ran = []
+
+    def flush(self):
+        """With several lanes the lines of one test stay together."""
+        if not self.live and self.buffer:
+            lines, self.buffer[:] = "\n".join(self.buffer), []
+            with self.check.lock:
+                print(lines, flush=True)
+
+    def run(self, tests):
+        try:
+            for test in tests:
+                if self.cluster and (not self.cluster.alive() or test.needs_boot() != self.key):
+                    self.close()
+                if not self.ready(test):
+                    continue
+                self.one(test)
+                self.flush()
+            self.close()
+        finally:
+            if self.cluster:
+                self.cluster.stop()
+            self.flush()
+
+    def ready(self, test):
+        self.key = test.needs_boot()
+        if self.cluster:
+            return True
+        try:
+            self.cluster = Cluster(test.kinds, self.check.kernel, variant=self.check.variant, say=self.say,
+                                   cpus=test.needs.get("cpus"), memory=test.needs.get("memory"),
+                                   mtu=int(test.needs.get("mtu", 1500)))
+            self.ran = []
+            self.cluster.boot()
+            return True
+        except GuestError as e:
+            self.check.fail(test.name, str(e), self.say)
+            if self.cluster:
+                self.cluster.stop()
+            self.cluster = None
+            return False
+
+    def one(self, test):
+        self.say(f"# {test.name} ({self.check.kernel})")
+        self.ran.append(test.name)
+        self.cluster.env = self.check.environment(test)
+        if test.nodes == 1:
+            outcome = testlib.GuestRun(test, self.cluster, self.say).run()
+        else:
+            outcome = testlib.run_cluster_test(test, self.cluster, self.say)
+        self.check.record(outcome, self.say)
+        if any(word in r for r in outcome.reasons for word in SPOILED):
+            self.drop()
+
+    def drop(self):
+        if self.check.variant == "gcov":
+            coverage.collect(self.cluster, self.say)
+        self.cluster.stop()
+        self.cluster = None
+
+    def close(self):
+        if not self.cluster:
+            return
+        if self.cluster.alive():
+            for g in self.cluster.guests.values():
+                if g.kind.ours:
+                    self.unload(g)
+            self.say("")
+        self.drop()
+
+    def unload(self, g):
+        """At the end of a boot the modules must go, and leave nothing."""
+        begin = g.mark("begin unload")
+        reasons = []
+        try:
+            code, out, err = g.run(UNLOAD, 60 * g.kind.slow)
+            if code is None:
+                reasons.append("the modules cannot be unloaded: no end")
+                testlib.report_hang(g, self.say)
+            elif code != 0:
+                reasons.append("the modules cannot be unloaded: " + (out + err).strip())
+            else:
+                leaks = g.run(LEAKS, 120 * g.kind.slow)[1]
+                if "rds" in leaks:
+                    reasons.append("kmemleak after unload")
+                    for line in leaks.splitlines()[:60]:
+                        self.say("#   " + line)
+        except LinkDown:
+            reasons.append("the guest died while the modules were unloaded")
+        g.mark("end unload")
+        reasons += testlib.log_reasons(g, begin, None, self.say)
+        for r in reasons:
+            self.check.fail(f"unload after {self.ran[0]} .. {self.ran[-1]}, guest {g.name}", r, self.say)
+        if not reasons:
+            self.say(f"# modules unloaded cleanly in guest {g.name} ({self.check.kernel})")
