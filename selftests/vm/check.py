@@ -71,11 +71,11 @@ class Check:
 
         def take(key):
             with self.lock:
-                same = [t for t in pending if t.needs_boot() == key] or pending
-                if not same:
+                if not pending:
                     return None
-                pending.remove(same[0])
-                return same[0]
+                test = next((t for t in pending if t.needs_boot() == key), pending[0])
+                pending.remove(test)
+                return test
 
         def work():
             held = Lock(self.kernel, say=lambda _: None)
@@ -94,6 +94,8 @@ class Check:
             t.join()
         if errors:
             raise errors[0]
+        if len(self.outcomes) + self.extra_failed < len(tests):
+            raise GuestError(f"{len(tests)} tests were to run, {len(self.outcomes)} did")
 
     def environment(self, test):
         env = {"RDS_KERNEL": self.kernel}
