@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 ref=0 */
+/* Messages that cost memory but carry nothing: bounded all the same (K1, K2). */
+#include "rds_duo.h"
+
+#define LIMIT 65536	/* messages a socket queues before its port is congested */
+
+#define BATCH 256
+
+static struct mmsghdr *batch(size_t len)
+{
+	static struct mmsghdr m[BATCH];
+	static struct iovec iov;
+	static char c[16];
+	int i;
+
+	iov = (struct iovec){ c, len };
+	for (i = 0; i < BATCH; i++)
+		m[i].msg_hdr = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 };
+	return m;
+}
+
+/* Sends until congestion, at most @max messages: how many were taken. */
+static int fill(int fd, size_t len, int max)
+{
+	__s64 end = now_ms() + 60000;
+	int n = 0, got;
+
+	while (n < max && now_ms() < end) {
+		got = sendmmsg(fd, batch(len), BATCH, MSG_DONTWAIT);
+		if (got > 0)
+			n += got;
+		else if (errno == ENOBUFS)
+			break;
+		else
+			poll_for(fd, POLLOUT, 100);
+	}
+	return n;
+}
+
+static int drain(int fd)
+{
+	int n = 0, got;
+
+	while ((got = recvmmsg(fd, batch(16), BATCH, MSG_DONTWAIT, NULL)) > 0)
+		n += got;
+	return n;
+}
+
+/* Empty messages never fill a buffer of bytes: their number is the limit (K2). */
+TEST_F_TIMEOUT(duo, many_small__empty_messages, 100)
+{
+	int n, got;
+
+	/* a sanitizer kernel is slow */
+	if (strcmp(variant->aaddr, "10.1.0.1"))
+		SKIP(_exit(KSFT_SKIP), "tried on one of five ways");
+	n = fill(self->a, 0, LIMIT * 2);
+	TH_LOG("%d empty messages were taken", n);
+	EXPECT_LE(LIMIT, n);
+	/* what was on its way when the bit was set is still let in */
+	EXPECT_GT(LIMIT * 2, n);
+	EXPECT_ERR(ENOBUFS, send(self->a, NULL, 0, MSG_DONTWAIT));
+	ASSERT_TRUE(all_acked(self->a));
+	got = drain(self->b);
+	EXPECT_EQ(n, got);
+	/* and there is room again */
+	EXPECT_TRUE(WAIT_UNTIL(!send(self->a, NULL, 0, MSG_DONTWAIT)));
+}
+
+/* One-byte messages stop at the receive buffer like any others (K2). */
+TEST_F(duo, many_small__one_byte)
+{
+	int n;
+
+	ASSERT_EQ(0, set_int(self->b, SOL_SOCKET, SO_RCVBUF, 4000));
+	n = fill(self->a, 1, 200000);
+	EXPECT_LE(4000, n);
+	EXPECT_GT(200000, n);
+	ASSERT_TRUE(all_acked(self->a));
+	EXPECT_EQ(n, drain(self->b));
+}
+
+TEST_HARNESS_MAIN
