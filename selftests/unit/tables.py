@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=0 timeout=60
+"""The tables in Documentation/ name tests: each must exist, file and case, and each
+hazard of the catalogue must have a row, so that the tables cannot rot unseen.
+
+In a table a test is area/name; a case is two__parts or "some words", and belongs to the
+test before it. One that ends in "..." is the beginning of a name.
+"""
+
+import glob
+import os
+import re
+import sys
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
+DOC = os.path.join(TOP, "Documentation")
+SELFTESTS = os.path.join(TOP, "selftests")
+AREAS = sorted(d for d in os.listdir(SELFTESTS) if os.path.isdir(os.path.join(SELFTESTS, d)))
+
+# The catalogue: so many of each letter.
+CATALOGUE = {"A": 7, "B": 9, "C": 13, "D": 20, "E": 18, "F": 23, "G": 15, "H": 16, "I": 13,
+             "J": 8, "K": 10}
+VERDICTS = ("test", "cannot occur", "InfiniBand", "open")
+
+PATH = re.compile(r"(?<![\w/.-])((?:%s)/[\w.*\\-]+)" % "|".join(AREAS))
+CODE = re.compile(r"``[^`]+``")
+CASE = re.compile(r'"([^"]+)"|\b([a-z]\w*__\w+)')
+
+
+def rows(name):
+    """The rows of every list-table of a file, as lists of cells of plain text."""
+    with open(os.path.join(DOC, name)) as f:
+        text = f.read()
+    found = []
+    for block in re.split(r"^\.\. list-table::", text, flags=re.M)[1:]:
+        for row in re.split(r"^   \* - ", block, flags=re.M)[1:]:
+            row = re.split(r"\n(?=\S)", row)[0]
+            cells = re.split(r"^     - ", row, flags=re.M)
+            found.append([" ".join(c.split()) for c in cells])
+    return found
+
+
+def sources(path):
+    """Files of a test, which may be a pattern or lack its suffix."""
+    path = path.replace("\\", "").rstrip(".")
+    found = [p for suffix in ("", ".c", ".sh", ".py")
+             for p in glob.glob(os.path.join(SELFTESTS, path + suffix)) if os.path.isfile(p)]
+    # what interop/*_low and the like run is in their common part
+    for p in list(found):
+        common = os.path.join(os.path.dirname(p), "common.sh")
+        if p.endswith(".sh") and os.path.isfile(common):
+            found.append(common)
+    return found
+
+
+def has_case(files, case):
+    case = case.removesuffix("...").strip().rstrip(",")
+    # shell cases may be written with a variable in them
+    pattern = re.escape(case).replace(re.escape("$"), r"\$")
+    for path in files:
+        with open(path, errors="replace") as f:
+            text = f.read()
+        if re.search(pattern, text):
+            return True
+        # "eight paths, killed every 100 ms": numbers may come from variables
+        loose = re.sub(r"\\? \d+(?:\\,\d+)*|^\d+", ".{1,40}", pattern)
+        if loose != pattern and re.search(loose, text):
+            return True
+    return False
+
+
+def references(cell):
+    """(path, [cases]) in the order of the text."""
+    cell = CODE.sub("", cell)
+    marks = [(m.start(), "path", m.group(1)) for m in PATH.finditer(cell)]
+    marks += [(m.start(), "case", next(g for g in m.groups() if g)) for m in CASE.finditer(cell)]
+    refs = []
+    for _, kind, value in sorted(marks):
+        if kind == "path":
+            refs.append((value, []))
+        elif refs and not PATH.fullmatch(value):
+            refs[-1][1].append(value)
+    return refs
+
+
+def check_cell(where, cell, complaints):
+    """The number of tests and cases that a cell names."""
+    count = 0
+    for path, cases in references(cell):
+        files = sources(path)
+        count += 1
+        if not files:
+            complaints.append(f"{where}: there is no test {path}")
+            continue
+        for case in cases:
+            count += 1
+            if not has_case(files, case):
+                complaints.append(f"{where}: {path} has no case '{case}'")
+    return count
+
+
+def check_table(name, column, least):
+    complaints = []
+    table = [r for r in rows(name) if len(r) > column and re.fullmatch(r"[A-K]?\d+", r[0])]
+    count = sum(check_cell(f"{name}, {r[0]}", r[column], complaints) for r in table)
+    if len(table) < least:
+        complaints.append(f"{name}: {len(table)} rows, there must be {least}")
+    print(f"# {name}: {len(table)} rows name {count} tests and cases")
+    return table, complaints
+
+
+def check_catalogue(table):
+    complaints = []
+    want = [f"{letter}{n}" for letter, count in CATALOGUE.items() for n in range(1, count + 1)]
+    have = [r[0] for r in table]
+    complaints += [f"hazards.rst: no row for {i}" for i in want if i not in have]
+    complaints += [f"hazards.rst: {i} is not in the catalogue" for i in have if i not in want]
+    complaints += [f"hazards.rst: {i} comes twice" for i in set(have) if have.count(i) > 1]
+    for r in table:
+        verdict = next((v for v in VERDICTS if r[2].startswith(v)), None)
+        if not verdict:
+            complaints.append(f"hazards.rst, {r[0]}: '{r[2]}' is no verdict")
+        if verdict == "test" and not references(r[3]):
+            complaints.append(f"hazards.rst, {r[0]}: names no test")
+    return complaints
+
+
+def main():
+    cases = []
+    hazards, bad = check_table("hazards.rst", 3, sum(CATALOGUE.values()))
+    cases.append(("the tests that hazards.rst names exist", bad))
+    cases.append(("hazards.rst has each hazard of the catalogue once", check_catalogue(hazards)))
+    _, bad = check_table("weaknesses.rst", 4, 56)
+    cases.append(("the tests that weaknesses.rst names exist", bad))
+    print("TAP version 13")
+    print(f"1..{len(cases)}")
+    for nr, (name, bad) in enumerate(cases, 1):
+        for line in bad:
+            print(f"# {line}")
+        print(f"{'not ok' if bad else 'ok'} {nr} {name}")
+    return 1 if any(bad for _, bad in cases) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
