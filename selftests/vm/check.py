@@ -182,7 +182,8 @@ class Lane:
         try:
             self.cluster = Cluster(test.kinds, self.check.kernel, variant=self.check.variant, say=self.say,
                                    cpus=test.needs.get("cpus"), memory=test.needs.get("memory"),
-                                   mtu=int(test.needs.get("mtu", 1500)))
+                                   mtu=int(test.needs.get("mtu", 1500)),
+                                   cmdline=test.needs.get("cmdline", ""))
             self.ran = []
             self.cluster.boot()
             return True

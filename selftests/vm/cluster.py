@@ -65,7 +65,8 @@ def probe_kvm():
 
 
 class Cluster:
-    def __init__(self, kinds, kernel="debian", cpus=None, memory=None, mtu=1500, say=print, variant=""):
+    def __init__(self, kinds, kernel="debian", cpus=None, memory=None, mtu=1500, say=print, variant="",
+                 cmdline=""):
         """@kinds: kind of node a, b, ..."""
         self.say, self.mtu = say, mtu
         self.rundir = tempfile.mkdtemp(prefix="rds-vm-", dir="/tmp")
@@ -79,7 +80,8 @@ class Cluster:
             k = guests.kind(kind, kernel, variant)
             self.guests[name] = guests.make(name, k, self.rundir, nodes=count,
                                             cpus=cpus or (2 if count == 1 else 1),
-                                            memory=memory or (k.memory if count == 1 else k.memory * 2 // 3))
+                                            memory=memory or (k.memory if count == 1 else k.memory * 2 // 3),
+                                            extra_args=cmdline)
 
     def describe(self):
         return ", ".join(f"{g.name}={g.kind.name} ({g.kind.version})" for g in self.guests.values())
