@@ -33,6 +33,7 @@
 #include <net/sock.h>
 
 #include "cmsg.h"
+#include "sockaddr.h"
 #include "state.h"
 #include "stats.h"
 #include "wire.h"
@@ -97,18 +98,6 @@ extern struct workqueue_struct *rds_wq;		/* unbound; one item per path and purpo
 extern u32 rds_generation;			/* random, non-zero, drawn at load */
 
 /* ---- addresses ---------------------------------------------------------- */
-
-/**
- * struct rds_addr - an address as the core knows it
- * @ip: IPv6 or v4-mapped
- * @port: host order
- * @scope: interface index of a link-local address, else 0
- */
-struct rds_addr {
-	struct in6_addr ip;
-	u16 port;
-	u32 scope;
-};
 
 static inline bool rds_addr_is_v4(const struct in6_addr *a)
 {
@@ -267,8 +256,6 @@ static inline void rds_sock_put(struct rds_sock *rs)
 
 /* socket.c */
 /* Send, cancel: EINVAL. */
-int rds_sockaddr_parse(const void *name, int len, struct rds_addr *out);
-int rds_sockaddr_fill(struct sockaddr_storage *ss, const struct rds_addr *a);	/* returns length */
 int rds_wait_timeo_err(long timeo);	/* 0 = keep waiting, -ETIMEDOUT, -EINTR or restart */
 
 /* sockopt.c */

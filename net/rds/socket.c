@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The address family: create, release, bind, connect, names, poll, ioctl, and the only
- * place that reads and writes sockaddrs.
+ * The address family: create, release, bind, connect, names, poll, ioctl, and the errnos
+ * of their addresses.
  *
  * Everything here runs in process context, except rds_tx_release() and the destructor.
  * Bind, connect and options hold the socket lock; send and receive never do.
@@ -20,135 +20,23 @@
 
 /* ---- addresses --------------------------------------------------------- */
 
-/* What can be wrong with a sockaddr; each system call has its own errno for it. */
-enum sa_verdict {
-	SA_OK,
-	SA_SHORT,	/* no family, or shorter than the family's structure */
-	SA_FAMILY,	/* neither IPv4 nor IPv6 */
-	SA_V4_ANY,	/* 0.0.0.0 */
-	SA_V4_BAD,	/* broadcast or multicast */
-	SA_V6_BAD,	/* not unicast, or a bad IPv4 address in IPv6 clothes */
-	SA_V6_SCOPE,	/* link-local without an interface */
-	SA_NR
+static const int sa_bind_errno[RDS_SA_NR] = {
+	[RDS_SA_SHORT] = -EINVAL,
+	[RDS_SA_FAMILY] = -EINVAL,
+	[RDS_SA_V4_ANY] = -EINVAL,
+	[RDS_SA_V4_BAD] = -EINVAL,
+	[RDS_SA_V6_BAD] = -EINVAL,
+	[RDS_SA_V6_SCOPE] = -EINVAL,
 };
 
-static const int sa_bind_errno[SA_NR] = {
-	[SA_SHORT] = -EINVAL,
-	[SA_FAMILY] = -EINVAL,
-	[SA_V4_ANY] = -EINVAL,
-	[SA_V4_BAD] = -EINVAL,
-	[SA_V6_BAD] = -EINVAL,
-	[SA_V6_SCOPE] = -EINVAL,
+static const int sa_connect_errno[RDS_SA_NR] = {
+	[RDS_SA_SHORT] = -EINVAL,
+	[RDS_SA_FAMILY] = -EAFNOSUPPORT,
+	[RDS_SA_V4_ANY] = -EDESTADDRREQ,
+	[RDS_SA_V4_BAD] = -EINVAL,
+	[RDS_SA_V6_BAD] = -EPROTOTYPE,
+	[RDS_SA_V6_SCOPE] = -EINVAL,
 };
-
-static const int sa_connect_errno[SA_NR] = {
-	[SA_SHORT] = -EINVAL,
-	[SA_FAMILY] = -EAFNOSUPPORT,
-	[SA_V4_ANY] = -EDESTADDRREQ,
-	[SA_V4_BAD] = -EINVAL,
-	[SA_V6_BAD] = -EPROTOTYPE,
-	[SA_V6_SCOPE] = -EINVAL,
-};
-
-static enum sa_verdict v4_verdict(__be32 a)
-{
-	if (!a)
-		return SA_V4_ANY;
-	if (ipv4_is_lbcast(a) || ipv4_is_multicast(a))
-		return SA_V4_BAD;
-	return SA_OK;
-}
-
-static enum sa_verdict v6_verdict(const struct in6_addr *a, u32 scope)
-{
-	int type = ipv6_addr_type(a);
-
-	if (type & IPV6_ADDR_MAPPED)
-		return v4_verdict(a->s6_addr32[3]) == SA_OK ? SA_OK : SA_V6_BAD;
-	if (!(type & IPV6_ADDR_UNICAST))
-		return SA_V6_BAD;
-	if ((type & IPV6_ADDR_LINKLOCAL) && !scope)
-		return SA_V6_SCOPE;
-	return SA_OK;
-}
-
-/* Copies first, then judges: @name may be unaligned.  @out is written if SA_OK. */
-static enum sa_verdict sa_classify(const void *name, int len, struct rds_addr *out)
-{
-	enum sa_verdict v = SA_FAMILY;
-	struct sockaddr_in6 sin6;
-	struct sockaddr_in sin;
-	sa_family_t family;
-
-	if (len < (int)sizeof(family))
-		return SA_SHORT;
-	memcpy(&family, name, sizeof(family));
-	*out = (struct rds_addr){};
-
-	if (family == AF_INET) {
-		if (len < (int)sizeof(sin))
-			return SA_SHORT;
-		memcpy(&sin, name, sizeof(sin));
-		v = v4_verdict(sin.sin_addr.s_addr);
-		ipv6_addr_set_v4mapped(sin.sin_addr.s_addr, &out->ip);
-		out->port = ntohs(sin.sin_port);
-	} else if (family == AF_INET6 && IS_ENABLED(CONFIG_IPV6)) {
-		if (len < (int)sizeof(sin6))
-			return SA_SHORT;
-		memcpy(&sin6, name, sizeof(sin6));
-		v = v6_verdict(&sin6.sin6_addr, sin6.sin6_scope_id);
-		out->ip = sin6.sin6_addr;
-		out->port = ntohs(sin6.sin6_port);
-		if (rds_addr_is_linklocal(&out->ip))
-			out->scope = sin6.sin6_scope_id;
-	}
-	return v;
-}
-
-/**
- * rds_sockaddr_parse() - read the address of a destination
- * @name: sockaddr in kernel memory
- * @len: its length
- * @out: the address
- *
- * Return: 0 or -EINVAL.
- */
-int rds_sockaddr_parse(const void *name, int len, struct rds_addr *out)
-{
-	if (len < (int)sizeof(struct sockaddr_in) || sa_classify(name, len, out) != SA_OK)
-		return -EINVAL;
-	return 0;
-}
-
-/**
- * rds_sockaddr_fill() - write an address for user space
- * @ss: destination; the part that the length covers is written completely
- * @a: address; its scope goes out as it is
- *
- * Return: the length.
- */
-int rds_sockaddr_fill(struct sockaddr_storage *ss, const struct rds_addr *a)
-{
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
-	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
-
-	if (rds_addr_is_v4(&a->ip)) {
-		*sin = (struct sockaddr_in){
-			.sin_family = AF_INET,
-			.sin_port = htons(a->port),
-			.sin_addr.s_addr = a->ip.s6_addr32[3],
-		};
-		memset(sin->sin_zero, 0, sizeof(sin->sin_zero));
-		return sizeof(*sin);
-	}
-	*sin6 = (struct sockaddr_in6){
-		.sin6_family = AF_INET6,
-		.sin6_port = htons(a->port),
-		.sin6_addr = a->ip,
-		.sin6_scope_id = a->scope,
-	};
-	return sizeof(*sin6);
-}
 
 /**
  * rds_wait_timeo_err() - has a wait come to its end?
@@ -231,12 +119,12 @@ err_trans:
 static int rds_bind(struct socket *sock, struct sockaddr *uaddr, int len)
 {
 	struct sock *sk = sock->sk;
-	enum sa_verdict v;
+	enum rds_sa_verdict v;
 	struct rds_addr a;
 	int err;
 
-	v = sa_classify(uaddr, len, &a);
-	if (v != SA_OK)
+	v = rds_sockaddr_classify(uaddr, len, &a);
+	if (v != RDS_SA_OK)
 		return sa_bind_errno[v];
 	lock_sock(sk);
 	err = bind_locked(rds_sk(sk), &a);
@@ -249,12 +137,12 @@ static int rds_connect(struct socket *sock, struct sockaddr *uaddr, int len, int
 {
 	struct rds_sock *rs = rds_sk(sock->sk);
 	u32 own_scope = 0;
-	enum sa_verdict v;
+	enum rds_sa_verdict v;
 	struct rds_addr a;
 	int err = 0;
 
-	v = sa_classify(uaddr, len, &a);
-	if (v != SA_OK)
+	v = rds_sockaddr_classify(uaddr, len, &a);
+	if (v != RDS_SA_OK)
 		return sa_connect_errno[v];
 
 	lock_sock(sock->sk);

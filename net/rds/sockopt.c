@@ -20,8 +20,6 @@ union opt_arg {
 	struct rds_free_mr_args free_mr;
 	struct rds_rx_trace_so traces;
 	struct sockaddr_storage ss;
-	struct sockaddr_in sin;
-	struct sockaddr_in6 sin6;
 };
 
 /**
@@ -52,30 +50,13 @@ static int is_bound(struct rds_sock *rs)
 	return rds_is_bound(rs) ? 0 : -ENOTCONN;
 }
 
-/*
- * The family decides, if it can; a program that never set it is understood by the length,
- * as it always was.  An address that cannot be a destination matches nothing.
- */
 static int set_cancel(struct rds_sock *rs, const union opt_arg *arg, unsigned int len)
 {
-	struct rds_addr dst = {};
-	bool v6 = len >= sizeof(arg->sin6);
+	struct rds_addr dst;
+	int err;
 
-	if (arg->ss.ss_family == AF_INET)
-		v6 = false;
-	if (arg->ss.ss_family == AF_INET6 && !v6)
-		return -EINVAL;
-
-	if (v6) {
-		dst.ip = arg->sin6.sin6_addr;
-		dst.port = ntohs(arg->sin6.sin6_port);
-		if (rds_addr_is_linklocal(&dst.ip))
-			dst.scope = arg->sin6.sin6_scope_id ?: READ_ONCE(rs->scope);
-	} else {
-		ipv6_addr_set_v4mapped(arg->sin.sin_addr.s_addr, &dst.ip);
-		dst.port = ntohs(arg->sin.sin_port);
-	}
-	return rds_cancel(rs, &dst);
+	err = rds_sockaddr_cancel(arg, len, READ_ONCE(rs->scope), &dst);
+	return err ?: rds_cancel(rs, &dst);
 }
 
 /* No transport of this module can register memory yet: the gate comes where it always was. */

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: nodes=0 timeout=600
 #
-# Run each fuzz target for FUZZ_SECONDS (default 30), two at a time, starting
+# Run each fuzz target for FUZZ_SECONDS (default 30; with RDS_SOAK=minutes its
+# share of them, at least a minute), two at a time, starting
 # from the committed corpus and from what earlier runs found ($O/corpus).  A
 # target fails if it crashes, hangs, leaks, or did not run at all.  What made
 # it fail is kept as $O/<target>-*; feed it to $O/<target> to see it again.
@@ -11,7 +12,6 @@
 here=$(cd "$(dirname "$0")" && pwd)
 O=${O:-${BIN:+$BIN/fuzz}}
 O=${O:-$(cd "$here/../.." && pwd)/build/selftests/fuzz}
-seconds=${FUZZ_SECONDS:-30}
 clang=${FUZZ_CC:-clang}
 
 echo "TAP version 13"
@@ -48,6 +48,12 @@ fuzz() {
 list=$(cd "$here" && ls fuzz_*.c | sed 's/\.c$//')
 # shellcheck disable=SC2086
 set -- $list
+seconds=30
+if [ "${RDS_SOAK:-0}" -gt 0 ]; then
+	seconds=$((RDS_SOAK * 60 / (($# + 1) / 2)))
+	[ "$seconds" -ge 60 ] || seconds=60
+fi
+seconds=${FUZZ_SECONDS:-$seconds}
 echo "1..$#"
 while [ $# -gt 0 ]; do
 	fuzz "$1" &

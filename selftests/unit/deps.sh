@@ -4,7 +4,7 @@
 #
 # The direction of dependencies in net/rds, checked on the sources:
 #
-#	wire cmsg state_table		know nothing of the kernel
+#	wire cmsg sockaddr state_table	know nothing of the kernel
 #	message port pin mr		know those
 #	path state conn mprds cong transport
 #					know those, and transports by their table
@@ -24,9 +24,9 @@ trap 'rm -rf "$tmp"' EXIT
 nr=0
 bad=0
 
-pure="wire cmsg state_table"
-pure_headers="wire.h cmsg.h state.h"
-basics="array_size errno limits nospec rds socket stddef string types unaligned"
+pure="wire cmsg sockaddr state_table"
+pure_headers="wire.h cmsg.h sockaddr.h state.h"
+basics="array_size errno in in6 limits nospec rds socket stddef string types unaligned"
 level1="message port pin mr"
 level2="path state conn mprds cong transport"
 level3="send sockopt info socket"

@@ -21,6 +21,9 @@ typedef __UINT64_TYPE__ u64;
 /* Only the value counts here, not what a processor does ahead of time. */
 #define array_index_nospec(index, size)	((void)(size), (index))
 
+/* Kernels with everything. */
+#define IS_ENABLED(CONFIG_ANY)	(sizeof(#CONFIG_ANY) > 1)
+
 #define U32_MAX	UINT32_MAX
 #define U64_MAX	UINT64_MAX
 
