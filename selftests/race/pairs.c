@@ -317,6 +317,11 @@ static bool drained(int fd, enum source a, enum source b)
 	return WAIT_UNTIL((drain(fd), acc_complete(a) && acc_complete(b)));
 }
 
+static bool zcopied(int fd, enum source a, enum source b)
+{
+	return WAIT_UNTIL((drain(fd), acc_zcomplete(a) && acc_zcomplete(b)));
+}
+
 /* What is closed or cancelled may be lost. */
 static void set_lossy(void)
 {
@@ -364,8 +369,7 @@ static const char *check_socket(int nr, int fd)
 		return "does not receive";
 	if (!drained(px, FROM_T0, FROM_T1))
 		return "the peer does not receive";
-	if (!WAIT_UNTIL((drain(fd), acc_zcomplete(mine) &&
-				    (place->two || acc_zcomplete(FROM_T0 + !nr)))))
+	if (!zcopied(fd, mine, place->two ? mine : FROM_T0 + !nr))
 		return "a zero-copy completion is missing";
 	return NULL;
 }
