@@ -20,7 +20,8 @@
 
 static struct prog *corpus[MAX_CORPUS];
 static u32 nr_corpus, nr_saved, nr_run;
-static int log_fd = -1, kmsg_fd = -1;
+static int log_fd = -1;
+static int kmsg_fd = -1;
 static struct prog recent[8];
 
 static double now(void)
@@ -28,7 +29,7 @@ static double now(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec + ts.tv_nsec * 1e-9;
+	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
 static void keep(const struct prog *p)

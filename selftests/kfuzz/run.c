@@ -159,8 +159,8 @@ static bool wait_for(sem_t *s, int ms)
 
 static void show_stacks(void)
 {
-	static const char cmd[] = "for f in /proc/[0-9]*/task/*/stack; do "
-		"grep -q rds_ $f 2>/dev/null && echo \"# $f\" && sed 's/^/#   /' $f; done";
+	static const char cmd[] =
+		"for f in /proc/[0-9]*/task/*/stack; do grep -H rds_ $f; done 2>/dev/null";
 
 	if (system(cmd))
 		printf("# no stacks\n");
