@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0
+/* vm: nodes=1 modules=rds_tcp,veth timeout=150 ref=0 */
+/*
+ * Every place where a system call waits: its time-out comes on time, a fatal
+ * signal ends it at once, another one with EINTR or a restart, all who wait go
+ * on when they can, and a call that did not succeed has left nothing behind.
+ */
+#include "../api/rds_util.h"
+
+#include <sys/epoll.h>
+
+#define WAITERS	4
+#define ON_TIME	2500		/* ms; this machine may be very busy */
+#define DEAD	"10.1.0.77"
+
+enum what { ROOM, ROOM_ZC, CONG, RECV, PEEK, MMSG, POLL, EPOLL };
+
+static char buf[65536];
+
+FIXTURE(waits)
+{
+	int fd, peer, ep;
+	int filled;
+};
+
+FIXTURE_VARIANT(waits)
+{
+	enum what what;
+	const char *aaddr, *baddr;
+	int ns;
+};
+
+#define VARIANT(_name, _what, _a, _b, _ns) \
+	FIXTURE_VARIANT_ADD(waits, _name) { \
+		.what = _what, .aaddr = _a, .baddr = _b, .ns = _ns, \
+	}
+
+VARIANT(send_buffer, ROOM, "10.1.0.1", DEAD, 0);
+VARIANT(send_buffer_zerocopy, ROOM_ZC, "10.1.0.1", DEAD, 0);
+VARIANT(congestion_loop, CONG, "127.0.0.1", "127.0.0.1", 0);
+VARIANT(congestion_local, CONG, "10.9.0.1", "10.9.0.2", 0);
+VARIANT(congestion_tcp, CONG, "10.1.0.1", "10.1.0.2", 1);
+VARIANT(congestion_tcp_up, CONG, "fd00:1::1", "fd00:1::2", 1);
+VARIANT(recv, RECV, "10.1.0.1", "10.1.0.2", 1);
+VARIANT(recv_loop, RECV, "127.0.0.1", "127.0.0.1", 0);
+VARIANT(recv_peek, PEEK, "10.1.0.1", "10.1.0.2", 1);
+VARIANT(recvmmsg, MMSG, "10.1.0.1", "10.1.0.2", 1);
+VARIANT(poll, POLL, "10.1.0.1", "10.1.0.2", 1);
+VARIANT(epoll, EPOLL, "10.1.0.1", "10.1.0.2", 1);
+
+static bool is_send(enum what w)
+{
+	return w <= CONG;
+}
+
+static ssize_t send_zc(int fd, __u32 cookie, int flags)
+{
+	struct ctl c = {};
+
+	ctl_add(&c, SOL_RDS, RDS_CMSG_ZCOPY_COOKIE, &cookie, sizeof(cookie));
+	return send_ctl(fd, NULL, 0, buf, 4, flags | MSG_ZEROCOPY, c.buf, c.len);
+}
+
+/* Sends until it has to wait for @err: how many went before, or -1. */
+static int fill(int fd, int err)
+{
+	__s64 end = now_ms() + WAIT_MS;
+	int n = 0;
+
+	while (now_ms() < end) {
+		if (send(fd, buf, 1000, MSG_DONTWAIT) == 1000)
+			n++;
+		else if (errno == err)
+			return n;
+		else if (errno != EAGAIN)
+			return -1;
+		if (n > 20)
+			usleep(1000);
+	}
+	return -1;
+}
+
+FIXTURE_SETUP(waits)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int size = is_send(variant->what) ? 6000 : 0;
+
+	SETUP_PAIR();
+	self->peer = -1;
+	self->fd = rds_bound(variant->aaddr, 5001);
+	ASSERT_FD(self->fd);
+	ASSERT_EQ(0, rds_connect(self->fd, variant->baddr, 5002));
+	if (strcmp(variant->baddr, DEAD)) {
+		self->peer = rds_bound_in(variant->ns, variant->baddr, 5002);
+		ASSERT_FD(self->peer);
+	}
+	if (variant->what == ROOM_ZC) {
+		ASSERT_EQ(0, set_int(self->fd, SOL_SOCKET, SO_ZEROCOPY, 1));
+		ASSERT_EQ(4, send_zc(self->fd, 1, MSG_DONTWAIT));
+	}
+	if (variant->what == CONG) {
+		ASSERT_EQ(0, set_int(self->peer, SOL_SOCKET, SO_RCVBUF, size));
+		self->filled = fill(self->fd, ENOBUFS);
+	} else if (size) {
+		ASSERT_EQ(0, set_int(self->fd, SOL_SOCKET, SO_SNDBUF, size));
+		self->filled = fill(self->fd, EAGAIN);
+	}
+	ASSERT_LE(0, self->filled);
+	self->ep = epoll_create1(EPOLL_CLOEXEC);
+	ASSERT_EQ(0, epoll_ctl(self->ep, EPOLL_CTL_ADD, self->fd, &ev));
+}
+
+FIXTURE_TEARDOWN(waits)
+{
+	close(self->ep);
+	close(self->fd);
+	close(self->peer);
+}
+
+/* The call that waits; @ms only for those that have the time as an argument. */
+static int wait_in(const FIXTURE_DATA(waits) *self, enum what what, int ms)
+{
+	struct iovec iov = { buf, sizeof(buf) };
+	struct mmsghdr mm = { { .msg_iov = &iov, .msg_iovlen = 1 } };
+	struct pollfd p = { .fd = self->fd, .events = POLLIN };
+	struct epoll_event ev;
+	long n = -1;
+
+	errno = 0;
+	switch (what) {
+	case ROOM:
+	case CONG:
+		n = send(self->fd, "late", 4, 0);
+		break;
+	case ROOM_ZC:
+		n = send_zc(self->fd, 2, 0);
+		break;
+	case RECV:
+		n = recv(self->fd, buf, sizeof(buf), 0);
+		break;
+	case PEEK:
+		n = recv(self->fd, buf, sizeof(buf), MSG_PEEK);
+		break;
+	case MMSG:
+		n = recvmmsg(self->fd, &mm, 1, 0, NULL);
+		break;
+	case POLL:
+		n = poll(&p, 1, ms);
+		break;
+	case EPOLL:
+		n = epoll_wait(self->ep, &ev, 1, ms);
+		break;
+	}
+	if (!n && (what == POLL || what == EPOLL))
+		return ETIMEDOUT;
+	return n < 0 ? errno : 0;
+}
+
+/* Ends the waiting of @n callers. */
+static int let_go(const FIXTURE_DATA(waits) *self, enum what what, int n)
+{
+	struct sockaddr_storage ss;
+	socklen_t len;
+
+	switch (what) {
+	case ROOM:
+	case ROOM_ZC:
+		len = mkaddr(&ss, DEAD, 5002);
+		return setsockopt(self->fd, SOL_RDS, RDS_CANCEL_SENT_TO, &ss, len);
+	case CONG:
+		for (n = 0; n < self->filled; n++)
+			if (recv_wait(self->peer, buf, sizeof(buf)) != 1000)
+				return -1;
+		return 0;
+	default:
+		len = sizeof(ss);
+		if (getsockname(self->fd, (void *)&ss, &len))
+			return -1;
+		while (n--)
+			if (sendto(self->peer, "go", 2, 0, (void *)&ss, len) != 2)
+				return -1;
+		return 0;
+	}
+}
+
+static void start(const FIXTURE_DATA(waits) *self, enum what what, pid_t *pid, int n)
+{
+	while (n--) {
+		pid[n] = fork();
+		if (!pid[n])
+			_exit(wait_in(self, what, -1));
+	}
+}
+
+/* All of them sleep, and still do a moment later. */
+static bool all_wait(const pid_t *pid, int n)
+{
+	int i, round;
+
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < n; i++)
+			if (!WAIT_UNTIL(sleeping(pid[i])))
+				return false;
+		usleep(60000);
+	}
+	for (i = 0; i < n; i++)
+		if (!sleeping(pid[i]))
+			return false;
+	return true;
+}
+
+/* Messages at the peer, which must be "late" ones, each sent by one caller. */
+static int late_ones(const FIXTURE_DATA(waits) *self)
+{
+	int n = 0;
+
+	if (!all_acked(self->fd))
+		return -1;
+	while (recv(self->peer, buf, sizeof(buf), MSG_DONTWAIT) == 4)
+		n++;
+	return errno == EAGAIN ? n : -2;
+}
+
+static const int times[] = { 60, 250, 700 };
+
+TEST_F(waits, time_out)
+{
+	int opt = is_send(variant->what) ? SO_SNDTIMEO : SO_RCVTIMEO, i;
+	__s64 t;
+
+	for (i = 0; i < ARRAY_SIZE(times); i++) {
+		ASSERT_EQ(0, set_timeo(self->fd, opt, times[i]));
+		t = now_ms();
+		EXPECT_EQ(ETIMEDOUT, wait_in(self, variant->what, times[i]));
+		t = now_ms() - t;
+		EXPECT_LE(times[i] - 10, t);
+		EXPECT_GT(times[i] + ON_TIME, t);
+	}
+	/* what timed out was not sent, and the next call without a limit works */
+	ASSERT_EQ(0, set_timeo(self->fd, opt, 0));
+	ASSERT_EQ(0, let_go(self, variant->what, 1));
+	EXPECT_EQ(0, wait_in(self, variant->what, -1));
+	if (variant->what == CONG)
+		EXPECT_EQ(1, late_ones(self));
+}
+
+/* A time-out of one caller is not the time-out of another. */
+TEST_F(waits, time_out_beside_another)
+{
+	int opt = is_send(variant->what) ? SO_SNDTIMEO : SO_RCVTIMEO;
+	pid_t pid;
+
+	start(self, variant->what, &pid, 1);
+	ASSERT_TRUE(all_wait(&pid, 1));
+	ASSERT_EQ(0, set_timeo(self->fd, opt, 100));
+	EXPECT_EQ(ETIMEDOUT, wait_in(self, variant->what, 100));
+	EXPECT_TRUE(all_wait(&pid, 1));
+	ASSERT_EQ(0, let_go(self, variant->what, 1));
+	EXPECT_EQ(0, reap(pid));
+}
+
+TEST_F(waits, killed)
+{
+	pid_t pid[WAITERS];
+	int i, st;
+	__s64 t;
+
+	start(self, variant->what, pid, WAITERS);
+	ASSERT_TRUE(all_wait(pid, WAITERS));
+	t = now_ms();
+	for (i = 0; i < WAITERS; i++)
+		kill(pid[i], SIGKILL);
+	for (i = 0; i < WAITERS; i++) {
+		ASSERT_EQ(pid[i], waitpid(pid[i], &st, 0));
+		EXPECT_TRUE(WIFSIGNALED(st));
+	}
+	EXPECT_GT(ON_TIME, now_ms() - t);
+	ASSERT_EQ(0, let_go(self, variant->what, 1));
+	if (variant->what == CONG)
+		EXPECT_EQ(0, late_ones(self));
+	EXPECT_EQ(0, wait_in(self, variant->what, -1));
+	if (variant->what == CONG)
+		EXPECT_EQ(1, late_ones(self));
+}
+
+TEST_F(waits, woken_all)
+{
+	pid_t pid[WAITERS];
+	int i;
+
+	start(self, variant->what, pid, WAITERS);
+	ASSERT_TRUE(all_wait(pid, WAITERS));
+	ASSERT_EQ(0, let_go(self, variant->what, WAITERS));
+	for (i = 0; i < WAITERS; i++)
+		EXPECT_EQ(0, reap(pid[i]));
+	if (variant->what == CONG)
+		EXPECT_EQ(WAITERS, late_ones(self));
+}
+
+static void on_signal(int sig)
+{
+}
+
+TEST_F(waits, signal)
+{
+	struct itimerval it = { { 0, 50000 }, { 0, 50000 } }, off = {};
+	struct sigaction sa = { .sa_handler = on_signal };
+
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &it, NULL);
+	EXPECT_EQ(EINTR, wait_in(self, variant->what, -1));
+	setitimer(ITIMER_REAL, &off, NULL);
+	ASSERT_EQ(0, let_go(self, variant->what, 1));
+	if (variant->what == CONG)
+		EXPECT_EQ(0, late_ones(self));
+}
+
+/* With SA_RESTART, and after a stop, the call goes on as if nothing had been. */
+TEST_F(waits, restarted)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	pid_t pid;
+	int i, st;
+
+	/* never restarted, see signal(7) */
+	if (variant->what == POLL || variant->what == EPOLL)
+		return;
+	sigaction(SIGUSR1, &sa, NULL);
+	start(self, variant->what, &pid, 1);
+	ASSERT_TRUE(all_wait(&pid, 1));
+	for (i = 0; i < 3; i++) {
+		kill(pid, SIGUSR1);
+		EXPECT_TRUE(all_wait(&pid, 1));
+		kill(pid, SIGSTOP);
+		ASSERT_EQ(pid, waitpid(pid, &st, WUNTRACED));
+		kill(pid, SIGCONT);
+		EXPECT_TRUE(all_wait(&pid, 1));
+	}
+	ASSERT_EQ(0, let_go(self, variant->what, 1));
+	EXPECT_EQ(0, reap(pid));
+	if (variant->what == CONG)
+		EXPECT_EQ(1, late_ones(self));
+}
+
+/* --- close and exit ------------------------------------------------------ */
+
+/* A child which closes, or just ends, with a message nobody will take. */
+static pid_t lingerer(int seconds, bool by_exit)
+{
+	struct linger l = { .l_onoff = 1, .l_linger = seconds };
+	pid_t pid = fork();
+	int fd;
+
+	if (pid)
+		return pid;
+	fd = rds_bound("10.1.0.1", 0);
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)) ||
+	    send_to(fd, DEAD, 9, buf, 10, MSG_DONTWAIT) != 10)
+		_exit(1);
+	if (by_exit)
+		_exit(0);
+	_exit(close(fd) ? 2 : 0);
+}
+
+TEST(linger__time_out)
+{
+	int by_exit;
+	__s64 t;
+
+	SETUP_PAIR();
+	for (by_exit = 0; by_exit < 2; by_exit++) {
+		t = now_ms();
+		EXPECT_EQ(0, reap(lingerer(1, by_exit)));
+		t = now_ms() - t;
+		EXPECT_LE(900, t);
+		EXPECT_GT(1000 + ON_TIME, t);
+	}
+}
+
+TEST(linger__killed)
+{
+	pid_t pid[WAITERS];
+	int i, st;
+	__s64 t;
+
+	SETUP_PAIR();
+	for (i = 0; i < WAITERS; i++)
+		pid[i] = lingerer(60, false);
+	ASSERT_TRUE(all_wait(pid, WAITERS));
+	t = now_ms();
+	for (i = 0; i < WAITERS; i++)
+		kill(pid[i], SIGKILL);
+	for (i = 0; i < WAITERS; i++) {
+		ASSERT_EQ(pid[i], waitpid(pid[i], &st, 0));
+		EXPECT_TRUE(WIFSIGNALED(st));
+	}
+	EXPECT_GT(ON_TIME, now_ms() - t);
+}
+
+/* --- what must not wait at all ------------------------------------------- */
+
+TEST(no_wait)
+{
+	int fd, i, n = 64;
+	__s64 t;
+
+	SETUP_PAIR();
+	t = now_ms();
+	for (i = 0; i < n; i++) {
+		fd = rds_bound("10.1.0.1", 0);
+		ASSERT_FD(fd);
+		EXPECT_EQ(0, rds_connect(fd, DEAD, 9));
+		EXPECT_EQ(1, send(fd, "x", 1, 0));
+		EXPECT_EQ(1, msgs_of_port(fd, RDS6_INFO_SEND_MESSAGES, port_of(fd)));
+		close(fd);
+	}
+	EXPECT_GT(2 * ON_TIME, now_ms() - t);
+}
+
+TEST_HARNESS_MAIN
