@@ -1,14 +1,37 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=120
-# Both ends open the connection in the same instant, 300 times.
+# vm: nodes=1 modules=rds_tcp,veth,sch_netem,inet_diag,tcp_diag timeout=120
+# Both ends open the connection in the same instant: 300 times on a quick network,
+# 1,000 times on one that takes 0 to 50 ms for each packet.
 . "$(dirname "$0")/common.sh"
+
+PAIRS=20
+ROUNDS=50
+ROUNDS=$((ROUNDS + 1500 * ${RDS_SOAK:-0}))
 
 crossed() {
 	"$BIN/rdsmisc" crossed n1 "$1:5000" n2 "$2:5000" "$3" "$4" >"$T/crossed" 2>&1
 	local rc=$?
 
 	show_file "$T/crossed"
+	return $rc
+}
+
+# Pairs of addresses side by side, each with a life of its own.
+delayed() {
+	local rc=0 i end
+
+	for end in 1 2; do
+		for i in $(seq 0 $((PAIRS - 1))); do
+			echo "addr add 10.2.$i.$end/24 dev eth0"
+		done >"$T/batch"
+		ip -n n$end -batch "$T/batch" || return 1
+		n$end tc qdisc replace dev eth0 root netem limit 10000 delay 25ms 25ms
+	done
+	crossed 10.2.0.1 10.2.0.2 "$ROUNDS" "$PAIRS" || rc=1
+	n1 tc qdisc del dev eth0 root
+	n2 tc qdisc del dev eth0 root
+	MOVED=$((MOVED + PAIRS * ROUNDS * 2))
 	return $rc
 }
 
@@ -39,7 +62,7 @@ if ours; then
 	check "the same over IPv6, 50 times" \
 		crossed '[fd00:1::1]' '[fd00:1::2]' 50 1
 	MOVED=$((MOVED + 100))
-	# last, as each pair leaves eight connections that would be killed too
+	check "$PAIRS pairs reconnected $ROUNDS times each, packets take 0 to 50 ms" delayed
 	check "first contact from both ends at once, 20 pairs" first_contact
 else
 	ktap_skip "crossed connects" "in-tree: messages stick (connection.md 16, 1)"

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # vm: nodes=1 modules=rds_tcp,veth timeout=120
-# A namespace goes while its sockets and its peer's are in full traffic.
+# Namespaces go while their sockets are in full traffic, their sysctls are written and
+# their lists are read; what arrived until then came once and in order.
 . "$(dirname "$0")/common.sh"
 
-ROUNDS=${ROUNDS:-8}
+ROUNDS=${ROUNDS:-$((60 + 140 * ${RDS_SOAK:-0}))}
 
 back_to() {
 	[ "$(netns_alive)" -le "$1" ]
@@ -35,45 +36,21 @@ half_open() {
 	[ "$seen" -gt 0 ]
 }
 
-# One round: a pair of its own, floods both ways, killed in the middle.
-round() {
-	local a="dela$1" b="delb$1" pids=()
+# Floods both ways, info readers and sysctl writers, all killed in the middle.
+storm() {
+	local rc
 
-	make_pair "$a" "$b" || return 1
-	ip netns exec "$a" "$BIN/rdsmisc" flood 10.9.0.1:4000 10.9.0.2:4000 20 \
-		>"$T/flood.a" 2>&1 </dev/null &
-	pids+=($!)
-	ip netns exec "$b" "$BIN/rdsmisc" flood 10.9.0.2:4000 10.9.0.1:4000 20 \
-		>"$T/flood.b" 2>&1 </dev/null &
-	pids+=($!)
-	sleep 1
-	# the name goes first, the sockets keep the namespace until they go too
-	ip netns del "$a"
-	if [ $(($1 % 2)) = 0 ]; then
-		kill -9 "${pids[@]}"
-		ip netns del "$b"
-	else
-		kill -9 "${pids[0]}"
-		sleep 0.3
-		ip netns del "$b"
-		kill -9 "${pids[1]}"
-	fi
-	{ wait "${pids[@]}"; } 2>/dev/null
-	return 0
-}
-
-rounds() {
-	local i
-
-	for i in $(seq "$ROUNDS"); do
-		round "$i" || return 1
-	done
+	"$BIN/rdsstorm" "$ROUNDS" 3 >"$T/storm" 2>&1
+	rc=$?
+	show_file "$T/storm"
+	MOVED=$((MOVED + $(sed -n 's/.* moved=\([0-9]*\).*/\1/p' "$T/storm")))
+	return $rc
 }
 
 ktap_header
 start=$(netns_alive)
 note "namespaces at the start: $start"
-check "$ROUNDS pairs of namespaces deleted in mid-traffic" rounds
+check "$ROUNDS pairs of namespaces deleted in mid-traffic" storm
 check "every one of them is gone within 30 s" busywait 30 back_to "$start"
 check "a namespace deleted with half-open connections" half_open
 check "it is gone too" busywait 30 back_to "$start"

@@ -6,118 +6,12 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "../traffic_sock.h"
-
-#define RDS_TCP_PORT	16385
-#define NL_BUF		32768
-#define MAX_KILLS	512
-
-#ifndef SOCK_DESTROY
-#define SOCK_DESTROY	21
-#endif
-
-struct diag_req {
-	struct nlmsghdr n;
-	struct inet_diag_req_v2 r;
-};
-
-struct targets {
-	struct inet_diag_sockid id[MAX_KILLS];
-	int family[MAX_KILLS];
-	unsigned int n;
-};
-
-static int diag_open(void)
-{
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	struct timeval tv = { .tv_sec = 2 };
-
-	if (fd < 0)
-		ts_die("sock_diag");
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	return fd;
-}
-
-static void diag_note(struct targets *t, const struct inet_diag_msg *m)
-{
-	if (m->idiag_state == TCP_LISTEN || m->idiag_state == TCP_TIME_WAIT ||
-	    m->idiag_state == TCP_CLOSE || t->n == MAX_KILLS ||
-	    (ntohs(m->id.idiag_sport) != RDS_TCP_PORT &&
-	     ntohs(m->id.idiag_dport) != RDS_TCP_PORT))
-		return;
-	t->family[t->n] = m->idiag_family;
-	t->id[t->n++] = m->id;
-}
-
-/* Note every RDS/TCP connection of the namespace and family. */
-static void diag_list(int fd, int family, struct targets *t)
-{
-	struct diag_req q = {
-		.n = { .nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.r = { .sdiag_family = family, .sdiag_protocol = IPPROTO_TCP,
-		       .idiag_states = ~(1U << TCP_LISTEN) },
-	};
-	static char buf[NL_BUF];
-	struct nlmsghdr *n;
-	int len;
-
-	if (send(fd, &q, sizeof(q), 0) < 0)
-		ts_die("sock_diag send");
-	for (;;) {
-		len = recv(fd, buf, sizeof(buf), 0);
-		if (len < 0)
-			ts_die("sock_diag receive");
-		for (n = (void *)buf; NLMSG_OK(n, (unsigned int)len);
-		     n = NLMSG_NEXT(n, len)) {
-			if (n->nlmsg_type == NLMSG_DONE ||
-			    n->nlmsg_type == NLMSG_ERROR)
-				return;
-			diag_note(t, NLMSG_DATA(n));
-		}
-	}
-}
-
-static bool diag_kill(int fd, int family, const struct inet_diag_sockid *id)
-{
-	struct diag_req q = {
-		.n = { .nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DESTROY,
-		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
-		.r = { .sdiag_family = family, .sdiag_protocol = IPPROTO_TCP,
-		       .idiag_states = -1, .id = *id },
-	};
-	struct { struct nlmsghdr n; struct nlmsgerr e; char more[512]; } a;
-
-	if (send(fd, &q, sizeof(q), 0) < 0 || recv(fd, &a, sizeof(a), 0) < 0)
-		ts_die("SOCK_DESTROY");
-	if (a.n.nlmsg_type == NLMSG_ERROR && a.e.error == -EOPNOTSUPP) {
-		errno = EOPNOTSUPP;
-		ts_die("this kernel cannot destroy sockets");
-	}
-	return a.n.nlmsg_type == NLMSG_ERROR && !a.e.error;
-}
-
-static unsigned int kill_all(int fd)
-{
-	static struct targets t;
-	unsigned int i, killed = 0;
-
-	t.n = 0;
-	diag_list(fd, AF_INET, &t);
-	diag_list(fd, AF_INET6, &t);
-	for (i = 0; i < t.n; i++)
-		killed += diag_kill(fd, t.family[i], &t.id[i]);
-	return killed;
-}
+#include "killtcp.h"
 
 /* killtcp EVERY_MS SECONDS: prints how many were destroyed. */
 static int cmd_killtcp(char **a)
@@ -127,7 +21,7 @@ static int cmd_killtcp(char **a)
 	int fd = diag_open();
 
 	do {
-		killed += kill_all(fd);
+		killed += kill_all(fd, NULL);
 		rounds++;
 		usleep(atof(a[0]) * 1000);
 	} while (ts_now() < end);
@@ -147,15 +41,31 @@ static void enter_ns(const char *name)
 	close(fd);
 }
 
+static struct ts_addr nth_addr(struct ts_addr a, unsigned int n)
+{
+	struct sockaddr_in6 *v6 = (void *)&a.ss;
+	struct sockaddr_in *v4 = (void *)&a.ss;
+	__u32 low;
+
+	if (a.ss.ss_family == AF_INET) {
+		v4->sin_addr.s_addr = htonl(ntohl(v4->sin_addr.s_addr) + n);
+		return a;
+	}
+	memcpy(&low, &v6->sin6_addr.s6_addr[12], 4);
+	low = htonl(ntohl(low) + n);
+	memcpy(&v6->sin6_addr.s6_addr[12], &low, 4);
+	return a;
+}
+
 struct end {
 	struct ts_addr addr;
 	int fd, diag;
 };
 
-static void open_end(struct end *e, const char *ns, const char *addr)
+static void open_end(struct end *e, const char *ns, struct ts_addr addr)
 {
 	enter_ns(ns);
-	e->addr = ts_parse(addr);
+	e->addr = addr;
 	e->fd = ts_socket(&e->addr, 0, 0);
 	e->diag = diag_open();
 }
@@ -185,34 +95,75 @@ static bool get_number(struct end *e, unsigned int want, double end)
 	return false;
 }
 
-/*
- * crossed NS1 ADDR1 NS2 ADDR2 ROUNDS KILL: both ends send in the same instant,
- * with KILL after all their connections were destroyed.
- */
-static int cmd_crossed(char **a)
+/* Destroys what connects @x and @y, at the one end, the other, or both. */
+static unsigned int cut(struct end *x, struct end *y, unsigned int i)
+{
+	unsigned int killed = 0;
+
+	if (i % 3 != 1)
+		killed += kill_all(x->diag, &x->addr);
+	if (i % 3 != 0)
+		killed += kill_all(y->diag, &y->addr);
+	return killed;
+}
+
+/* Nothing more than what was sent may come, also not a little later. */
+static bool silent(struct end *e)
+{
+	char c;
+
+	if (recv(e->fd, &c, 1, MSG_DONTWAIT) < 0)
+		return true;
+	printf("%s: a message too many\n", ts_show(&e->addr));
+	return false;
+}
+
+static int crossed_pair(char **a, unsigned int nr)
 {
 	unsigned int i, rounds = atoi(a[4]), killed = 0;
 	double start = ts_now(), t, slowest = 0;
 	struct end x, y;
-	bool kill = atoi(a[5]);
 
-	open_end(&x, a[0], a[1]);
-	open_end(&y, a[2], a[3]);
+	open_end(&x, a[0], nth_addr(ts_parse(a[1]), 256 * nr));
+	open_end(&y, a[2], nth_addr(ts_parse(a[3]), 256 * nr));
 	for (i = 0; i < rounds; i++) {
-		if (kill && i)
-			killed += kill_all(i & 1 ? x.diag : y.diag);
+		if (i)
+			killed += cut(&x, &y, i);
 		t = ts_now();
 		put_number(i & 2 ? &x : &y, i & 2 ? &y : &x, i);
 		put_number(i & 2 ? &y : &x, i & 2 ? &x : &y, i);
-		if (!get_number(&x, i, ts_now() + 10) ||
-		    !get_number(&y, i, ts_now() + 10))
+		if (!get_number(&x, i, ts_now() + 20) ||
+		    !get_number(&y, i, ts_now() + 20))
 			return 1;
 		t = ts_now() - t;
 		slowest = t > slowest ? t : slowest;
 	}
+	while (!ts_drained(x.fd, 5000) || !ts_drained(y.fd, 5000))
+		usleep(20000);
+	usleep(200000);
 	printf("%u rounds, %u connections killed, %u messages, %.1f s, slowest round %.3f s\n",
 	       rounds, killed, rounds * 2, ts_now() - start, slowest);
-	return 0;
+	return !silent(&x) || !silent(&y) || (rounds > 1 && !killed);
+}
+
+/*
+ * crossed NS1 ADDR1 NS2 ADDR2 ROUNDS PAIRS: both ends send in the same instant,
+ * after all their connections were destroyed.  PAIRS of addresses do so side by
+ * side, the n-th of them 256 * n behind the first.
+ */
+static int cmd_crossed(char **a)
+{
+	unsigned int i, pairs = atoi(a[5]);
+	int st, rc = 0;
+
+	for (i = 0; i < pairs; i++) {
+		fflush(stdout);
+		if (!fork())
+			exit(crossed_pair(a, i));
+	}
+	while (wait(&st) > 0)
+		rc |= st;
+	return !!rc;
 }
 
 /* contacts NS1 NS2 COUNT: first contact of 10.1.(i+1).1 and .2, i < COUNT. */
@@ -225,8 +176,8 @@ static int cmd_contacts(char **a)
 	for (i = 0; i < n; i++) {
 		snprintf(addr[0], sizeof(addr[0]), "10.1.%u.1:5000", i + 1);
 		snprintf(addr[1], sizeof(addr[1]), "10.1.%u.2:5000", i + 1);
-		open_end(&e[0], a[0], addr[0]);
-		open_end(&e[1], a[1], addr[1]);
+		open_end(&e[0], a[0], ts_parse(addr[0]));
+		open_end(&e[1], a[1], ts_parse(addr[1]));
 		put_number(&e[i & 1], &e[~i & 1], i);
 		put_number(&e[~i & 1], &e[i & 1], i);
 		if (!get_number(&e[0], i, ts_now() + 10) ||
@@ -235,22 +186,6 @@ static int cmd_contacts(char **a)
 	}
 	printf("%u first contacts, %u messages\n", n, n * 2);
 	return 0;
-}
-
-static struct ts_addr nth_addr(struct ts_addr a, unsigned int n)
-{
-	struct sockaddr_in6 *v6 = (void *)&a.ss;
-	struct sockaddr_in *v4 = (void *)&a.ss;
-	__u32 low;
-
-	if (a.ss.ss_family == AF_INET) {
-		v4->sin_addr.s_addr = htonl(ntohl(v4->sin_addr.s_addr) + n);
-		return a;
-	}
-	memcpy(&low, &v6->sin6_addr.s6_addr[12], 4);
-	low = htonl(ntohl(low) + n);
-	memcpy(&v6->sin6_addr.s6_addr[12], &low, 4);
-	return a;
 }
 
 /* spray FROM TO COUNT [HOLD_S]: one message to each of COUNT addresses. */
