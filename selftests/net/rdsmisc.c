@@ -288,6 +288,53 @@ static int cmd_flood(char **a)
 	return 0;
 }
 
+/* A socket of @ns at @addr, -1 when the module is not there. */
+static int open_if_loaded(const char *ns, const struct ts_addr *addr)
+{
+	int fd;
+
+	enter_ns(ns);
+	fd = socket(AF_RDS, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0 && errno != EAFNOSUPPORT)
+		ts_die("socket");
+	if (fd < 0 || !bind(fd, (void *)&addr->ss, addr->len))
+		return fd;
+	if (errno != EADDRNOTAVAIL)
+		ts_die("bind");
+	close(fd);
+	return -1;
+}
+
+/*
+ * openers NS1 ADDR1 NS2 ADDR2 SECONDS: sockets come and go while somebody tries
+ * to unload the module.  When both are open it is there, and must work.
+ */
+static int cmd_openers(char **a)
+{
+	struct end x = { .addr = ts_parse(a[1]) }, y = { .addr = ts_parse(a[3]) };
+	double end = ts_now() + atof(a[4]);
+	unsigned int i, used = 0, absent = 0;
+
+	while (ts_now() < end) {
+		x.fd = open_if_loaded(a[0], &x.addr);
+		y.fd = open_if_loaded(a[2], &y.addr);
+		for (i = 0; x.fd >= 0 && y.fd >= 0 && i < 5; i++) {
+			put_number(&x, &y, i);
+			if (!get_number(&y, i, ts_now() + 20))
+				return 1;
+		}
+		used += i;
+		absent += !i;
+		if (x.fd >= 0)
+			close(x.fd);
+		if (y.fd >= 0)
+			close(y.fd);
+		usleep(absent % 7 * 5000);
+	}
+	printf("messages=%u absent=%u\n", used, absent);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -302,6 +349,7 @@ int main(int argc, char **argv)
 		{ "cancel", 4, cmd_cancel },
 		{ "numbers", 3, cmd_numbers },
 		{ "flood", 3, cmd_flood },
+		{ "openers", 5, cmd_openers },
 	};
 	unsigned int i;
 

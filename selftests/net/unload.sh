@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=120
+# vm: nodes=1 modules=rds_tcp,veth timeout=200
 # Modules cannot go while they are used, and leave nothing behind when they go.
 . "$(dirname "$0")/common.sh"
 
@@ -59,6 +59,80 @@ unload_with_idle_connections() {
 	busywait 20 gone
 }
 
+# A socket that no program has: it lies in the queue of a unix socket.
+in_flight() {
+	python3 - "$T/flying" <<-'PYTHON' &
+	import array, os, socket, sys, time
+	r = socket.socket(21, socket.SOCK_SEQPACKET)
+	r.bind(("127.0.0.1", 4001))
+	a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+	a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [r.fileno()]))])
+	r.close()
+	open(sys.argv[1], "w").close()
+	while os.path.exists(sys.argv[1]):
+	    time.sleep(0.05)
+	PYTHON
+	flier=$!
+	busywait 20 test -e "$T/flying" || return 1
+	refused rds || return 1
+	rm "$T/flying"
+	wait $flier
+}
+
+# Sockets come and go in two namespaces, others namespaces too, while the modules are
+# unloaded and loaded again as often as it goes.
+opening_meanwhile() {
+	local i rc=0 pids=() out=0 no=0 end=$((SECONDS + 10 + 60 * ${RDS_SOAK:-0}))
+
+	for i in 1 2; do
+		"$BIN/rdsmisc" openers n1 10.1.0.1:500$i n2 10.1.0.2:500$i \
+			$((end - SECONDS)) >"$T/open.$i" 2>&1 </dev/null &
+		pids+=($!)
+	done
+	while [ $SECONDS -lt $end ]; do
+		if rmmod rds_tcp 2>/dev/null; then
+			out=$((out + 1))
+			rmmod rds 2>/dev/null
+			unshare --net true
+			modprobe rds_tcp || rc=1
+		else
+			no=$((no + 1))
+		fi
+	done
+	wait "${pids[@]}"
+	cat "$T"/open.* | sed 's/^/# /'
+	note "rds_tcp unloaded $out times, refused $no times"
+	for i in 1 2; do
+		MOVED=$((MOVED + $(sed -n 's/messages=\([0-9]*\).*/\1/p' "$T/open.$i")))
+	done
+	[ "$(grep -c 'messages=[1-9]' "$T"/open.* | grep -c :1)" = 2 ] || rc=1
+	[ $out -gt 0 ] && [ $no -gt 0 ] && return $rc
+	return 1
+}
+
+# 200 connects under way to hosts that are not there, and nobody waits for rmmod.
+unload_connecting() {
+	local t0 t1
+
+	modprobe rds_tcp || return 1
+	n1 "$BIN/rdsmisc" spray 10.1.0.1:5001 10.1.0.20:5000 200 >/dev/null
+	t0=$(date +%s%N)
+	rmmod rds_tcp &
+	kill -9 $! 2>/dev/null
+	wait $! 2>/dev/null
+	busywait 20 gone_or_not || return 1
+	t1=$((($(date +%s%N) - t0) / 1000000))
+	note "unloaded after $t1 ms"
+	[ $t1 -lt 15000 ]
+}
+
+# rmmod may have been killed before it began
+gone_or_not() {
+	loaded rds_tcp && ! rmmod rds_tcp && return 1
+	loaded rds && ! rmmod rds && return 1
+	return 0
+}
+
 ktap_header
 netns=$(netns_alive)
 # without rds_tcp, which would hold rds all by itself
@@ -69,7 +143,11 @@ busywait 10 test -e "$T/r"
 check "rds is refused to go while a socket is bound" refused rds
 kill -TERM "$(cat "$T/r")"
 wait $holder 2>/dev/null
+if ours; then
+	check "rds is refused to go while a unix socket holds one of its own" in_flight
+fi
 modprobe rds_tcp
+check "rds is refused to go while rds_tcp uses it" refused rds
 
 setup_pair
 start_recv hold n2 10.1.0.2:4000 1 1
@@ -94,6 +172,12 @@ check "no memory is left behind" test "$after" -le $((slab + 1000))
 check "no namespace is left behind" test "$(netns_alive)" -le "$netns"
 check "traffic while the namespaces live, unload with idle connections" \
 	unload_with_idle_connections
+if ours; then
+	check "200 connects under way do not hold up the unloading" unload_connecting
+	modprobe rds_tcp
+	check "sockets open and close meanwhile" opening_meanwhile
+	check "traffic after that" duplex after n1 10.1.0.1 n2 10.1.0.2 300
+fi
 modprobe rds_tcp
 moved
 ktap_finish

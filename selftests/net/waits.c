@@ -13,42 +13,88 @@
 #define ON_TIME	2500		/* ms; this machine may be very busy */
 #define DEAD	"10.1.0.77"
 
-enum what { ROOM, ROOM_ZC, CONG, RECV, PEEK, MMSG, POLL, EPOLL };
+enum kind { ROOM, ROOM_ZC, CONG, RECV, PEEK, MMSG, POLL, EPOLL };
 
 static char buf[65536];
 
-FIXTURE(waits)
-{
+struct ends {
 	int fd, peer, ep;
 	int filled;
 };
 
+FIXTURE(waits)
+{
+	struct ends e;
+};
+
 FIXTURE_VARIANT(waits)
 {
-	enum what what;
+	enum kind what;
 	const char *aaddr, *baddr;
 	int ns;
 };
 
-#define VARIANT(_name, _what, _a, _b, _ns) \
-	FIXTURE_VARIANT_ADD(waits, _name) { \
-		.what = _what, .aaddr = _a, .baddr = _b, .ns = _ns, \
-	}
+FIXTURE_VARIANT_ADD(waits, send_buffer)
+{
+	.what = ROOM, .aaddr = "10.1.0.1", .baddr = DEAD,
+};
 
-VARIANT(send_buffer, ROOM, "10.1.0.1", DEAD, 0);
-VARIANT(send_buffer_zerocopy, ROOM_ZC, "10.1.0.1", DEAD, 0);
-VARIANT(congestion_loop, CONG, "127.0.0.1", "127.0.0.1", 0);
-VARIANT(congestion_local, CONG, "10.9.0.1", "10.9.0.2", 0);
-VARIANT(congestion_tcp, CONG, "10.1.0.1", "10.1.0.2", 1);
-VARIANT(congestion_tcp_up, CONG, "fd00:1::1", "fd00:1::2", 1);
-VARIANT(recv, RECV, "10.1.0.1", "10.1.0.2", 1);
-VARIANT(recv_loop, RECV, "127.0.0.1", "127.0.0.1", 0);
-VARIANT(recv_peek, PEEK, "10.1.0.1", "10.1.0.2", 1);
-VARIANT(recvmmsg, MMSG, "10.1.0.1", "10.1.0.2", 1);
-VARIANT(poll, POLL, "10.1.0.1", "10.1.0.2", 1);
-VARIANT(epoll, EPOLL, "10.1.0.1", "10.1.0.2", 1);
+FIXTURE_VARIANT_ADD(waits, send_buffer_zerocopy)
+{
+	.what = ROOM_ZC, .aaddr = "10.1.0.1", .baddr = DEAD,
+};
 
-static bool is_send(enum what w)
+FIXTURE_VARIANT_ADD(waits, congestion_loop)
+{
+	.what = CONG, .aaddr = "127.0.0.1", .baddr = "127.0.0.1",
+};
+
+FIXTURE_VARIANT_ADD(waits, congestion_local)
+{
+	.what = CONG, .aaddr = "10.9.0.1", .baddr = "10.9.0.2",
+};
+
+FIXTURE_VARIANT_ADD(waits, congestion_tcp)
+{
+	.what = CONG, .aaddr = "10.1.0.1", .baddr = "10.1.0.2", .ns = 1,
+};
+
+FIXTURE_VARIANT_ADD(waits, congestion_tcp_up)
+{
+	.what = CONG, .aaddr = "fd00:1::1", .baddr = "fd00:1::2", .ns = 1,
+};
+
+FIXTURE_VARIANT_ADD(waits, recv)
+{
+	.what = RECV, .aaddr = "10.1.0.1", .baddr = "10.1.0.2", .ns = 1,
+};
+
+FIXTURE_VARIANT_ADD(waits, recv_loop)
+{
+	.what = RECV, .aaddr = "127.0.0.1", .baddr = "127.0.0.1",
+};
+
+FIXTURE_VARIANT_ADD(waits, recv_peek)
+{
+	.what = PEEK, .aaddr = "10.1.0.1", .baddr = "10.1.0.2", .ns = 1,
+};
+
+FIXTURE_VARIANT_ADD(waits, recvmmsg)
+{
+	.what = MMSG, .aaddr = "10.1.0.1", .baddr = "10.1.0.2", .ns = 1,
+};
+
+FIXTURE_VARIANT_ADD(waits, poll)
+{
+	.what = POLL, .aaddr = "10.1.0.1", .baddr = "10.1.0.2", .ns = 1,
+};
+
+FIXTURE_VARIANT_ADD(waits, epoll)
+{
+	.what = EPOLL, .aaddr = "10.1.0.1", .baddr = "10.1.0.2", .ns = 1,
+};
+
+static bool is_send(enum kind w)
 {
 	return w <= CONG;
 }
@@ -83,46 +129,47 @@ static int fill(int fd, int err)
 FIXTURE_SETUP(waits)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
+	struct ends *e = &self->e;
 	int size = is_send(variant->what) ? 6000 : 0;
 
 	SETUP_PAIR();
-	self->peer = -1;
-	self->fd = rds_bound(variant->aaddr, 5001);
-	ASSERT_FD(self->fd);
-	ASSERT_EQ(0, rds_connect(self->fd, variant->baddr, 5002));
+	e->peer = -1;
+	e->fd = rds_bound(variant->aaddr, 5001);
+	ASSERT_FD(e->fd);
+	ASSERT_EQ(0, rds_connect(e->fd, variant->baddr, 5002));
 	if (strcmp(variant->baddr, DEAD)) {
-		self->peer = rds_bound_in(variant->ns, variant->baddr, 5002);
-		ASSERT_FD(self->peer);
+		e->peer = rds_bound_in(variant->ns, variant->baddr, 5002);
+		ASSERT_FD(e->peer);
 	}
 	if (variant->what == ROOM_ZC) {
-		ASSERT_EQ(0, set_int(self->fd, SOL_SOCKET, SO_ZEROCOPY, 1));
-		ASSERT_EQ(4, send_zc(self->fd, 1, MSG_DONTWAIT));
+		ASSERT_EQ(0, set_int(e->fd, SOL_SOCKET, SO_ZEROCOPY, 1));
+		ASSERT_EQ(4, send_zc(e->fd, 1, MSG_DONTWAIT));
 	}
 	if (variant->what == CONG) {
-		ASSERT_EQ(0, set_int(self->peer, SOL_SOCKET, SO_RCVBUF, size));
-		self->filled = fill(self->fd, ENOBUFS);
+		ASSERT_EQ(0, set_int(e->peer, SOL_SOCKET, SO_RCVBUF, size));
+		e->filled = fill(e->fd, ENOBUFS);
 	} else if (size) {
-		ASSERT_EQ(0, set_int(self->fd, SOL_SOCKET, SO_SNDBUF, size));
-		self->filled = fill(self->fd, EAGAIN);
+		ASSERT_EQ(0, set_int(e->fd, SOL_SOCKET, SO_SNDBUF, size));
+		e->filled = fill(e->fd, EAGAIN);
 	}
-	ASSERT_LE(0, self->filled);
-	self->ep = epoll_create1(EPOLL_CLOEXEC);
-	ASSERT_EQ(0, epoll_ctl(self->ep, EPOLL_CTL_ADD, self->fd, &ev));
+	ASSERT_LE(0, e->filled);
+	e->ep = epoll_create1(EPOLL_CLOEXEC);
+	ASSERT_EQ(0, epoll_ctl(e->ep, EPOLL_CTL_ADD, e->fd, &ev));
 }
 
 FIXTURE_TEARDOWN(waits)
 {
-	close(self->ep);
-	close(self->fd);
-	close(self->peer);
+	close(self->e.ep);
+	close(self->e.fd);
+	close(self->e.peer);
 }
 
 /* The call that waits; @ms only for those that have the time as an argument. */
-static int wait_in(const FIXTURE_DATA(waits) *self, enum what what, int ms)
+static int wait_in(const struct ends *e, enum kind what, int ms)
 {
 	struct iovec iov = { buf, sizeof(buf) };
 	struct mmsghdr mm = { { .msg_iov = &iov, .msg_iovlen = 1 } };
-	struct pollfd p = { .fd = self->fd, .events = POLLIN };
+	struct pollfd p = { .fd = e->fd, .events = POLLIN };
 	struct epoll_event ev;
 	long n = -1;
 
@@ -130,34 +177,34 @@ static int wait_in(const FIXTURE_DATA(waits) *self, enum what what, int ms)
 	switch (what) {
 	case ROOM:
 	case CONG:
-		n = send(self->fd, "late", 4, 0);
+		n = send(e->fd, "late", 4, 0);
 		break;
 	case ROOM_ZC:
-		n = send_zc(self->fd, 2, 0);
+		n = send_zc(e->fd, 2, 0);
 		break;
 	case RECV:
-		n = recv(self->fd, buf, sizeof(buf), 0);
+		n = recv(e->fd, buf, sizeof(buf), 0);
 		break;
 	case PEEK:
-		n = recv(self->fd, buf, sizeof(buf), MSG_PEEK);
+		n = recv(e->fd, buf, sizeof(buf), MSG_PEEK);
 		break;
 	case MMSG:
-		n = recvmmsg(self->fd, &mm, 1, 0, NULL);
+		n = recvmmsg(e->fd, &mm, 1, 0, NULL);
 		break;
 	case POLL:
 		n = poll(&p, 1, ms);
 		break;
 	case EPOLL:
-		n = epoll_wait(self->ep, &ev, 1, ms);
+		n = epoll_wait(e->ep, &ev, 1, ms);
 		break;
 	}
 	if (!n && (what == POLL || what == EPOLL))
-		return ETIMEDOUT;
-	return n < 0 ? errno : 0;
+		errno = ETIMEDOUT;
+	return errno;
 }
 
 /* Ends the waiting of @n callers. */
-static int let_go(const FIXTURE_DATA(waits) *self, enum what what, int n)
+static int let_go(const struct ends *e, enum kind what, int n)
 {
 	struct sockaddr_storage ss;
 	socklen_t len;
@@ -166,29 +213,29 @@ static int let_go(const FIXTURE_DATA(waits) *self, enum what what, int n)
 	case ROOM:
 	case ROOM_ZC:
 		len = mkaddr(&ss, DEAD, 5002);
-		return setsockopt(self->fd, SOL_RDS, RDS_CANCEL_SENT_TO, &ss, len);
+		return setsockopt(e->fd, SOL_RDS, RDS_CANCEL_SENT_TO, &ss, len);
 	case CONG:
-		for (n = 0; n < self->filled; n++)
-			if (recv_wait(self->peer, buf, sizeof(buf)) != 1000)
+		for (n = 0; n < e->filled; n++)
+			if (recv_wait(e->peer, buf, sizeof(buf)) != 1000)
 				return -1;
 		return 0;
 	default:
 		len = sizeof(ss);
-		if (getsockname(self->fd, (void *)&ss, &len))
+		if (getsockname(e->fd, (void *)&ss, &len))
 			return -1;
 		while (n--)
-			if (sendto(self->peer, "go", 2, 0, (void *)&ss, len) != 2)
+			if (sendto(e->peer, "go", 2, 0, (void *)&ss, len) != 2)
 				return -1;
 		return 0;
 	}
 }
 
-static void start(const FIXTURE_DATA(waits) *self, enum what what, pid_t *pid, int n)
+static void start(const struct ends *e, enum kind what, pid_t *pid, int n)
 {
 	while (n--) {
 		pid[n] = fork();
 		if (!pid[n])
-			_exit(wait_in(self, what, -1));
+			_exit(wait_in(e, what, -1));
 	}
 }
 
@@ -210,13 +257,13 @@ static bool all_wait(const pid_t *pid, int n)
 }
 
 /* Messages at the peer, which must be "late" ones, each sent by one caller. */
-static int late_ones(const FIXTURE_DATA(waits) *self)
+static int late_ones(const struct ends *e)
 {
 	int n = 0;
 
-	if (!all_acked(self->fd))
+	if (!all_acked(e->fd))
 		return -1;
-	while (recv(self->peer, buf, sizeof(buf), MSG_DONTWAIT) == 4)
+	while (recv(e->peer, buf, sizeof(buf), MSG_DONTWAIT) == 4)
 		n++;
 	return errno == EAGAIN ? n : -2;
 }
@@ -229,19 +276,19 @@ TEST_F(waits, time_out)
 	__s64 t;
 
 	for (i = 0; i < ARRAY_SIZE(times); i++) {
-		ASSERT_EQ(0, set_timeo(self->fd, opt, times[i]));
+		ASSERT_EQ(0, set_timeo(self->e.fd, opt, times[i]));
 		t = now_ms();
-		EXPECT_EQ(ETIMEDOUT, wait_in(self, variant->what, times[i]));
+		EXPECT_EQ(ETIMEDOUT, wait_in(&self->e, variant->what, times[i]));
 		t = now_ms() - t;
 		EXPECT_LE(times[i] - 10, t);
 		EXPECT_GT(times[i] + ON_TIME, t);
 	}
 	/* what timed out was not sent, and the next call without a limit works */
-	ASSERT_EQ(0, set_timeo(self->fd, opt, 0));
-	ASSERT_EQ(0, let_go(self, variant->what, 1));
-	EXPECT_EQ(0, wait_in(self, variant->what, -1));
+	ASSERT_EQ(0, set_timeo(self->e.fd, opt, 0));
+	ASSERT_EQ(0, let_go(&self->e, variant->what, 1));
+	EXPECT_EQ(0, wait_in(&self->e, variant->what, -1));
 	if (variant->what == CONG)
-		EXPECT_EQ(1, late_ones(self));
+		EXPECT_EQ(1, late_ones(&self->e));
 }
 
 /* A time-out of one caller is not the time-out of another. */
@@ -250,12 +297,12 @@ TEST_F(waits, time_out_beside_another)
 	int opt = is_send(variant->what) ? SO_SNDTIMEO : SO_RCVTIMEO;
 	pid_t pid;
 
-	start(self, variant->what, &pid, 1);
+	start(&self->e, variant->what, &pid, 1);
 	ASSERT_TRUE(all_wait(&pid, 1));
-	ASSERT_EQ(0, set_timeo(self->fd, opt, 100));
-	EXPECT_EQ(ETIMEDOUT, wait_in(self, variant->what, 100));
+	ASSERT_EQ(0, set_timeo(self->e.fd, opt, 100));
+	EXPECT_EQ(ETIMEDOUT, wait_in(&self->e, variant->what, 100));
 	EXPECT_TRUE(all_wait(&pid, 1));
-	ASSERT_EQ(0, let_go(self, variant->what, 1));
+	ASSERT_EQ(0, let_go(&self->e, variant->what, 1));
 	EXPECT_EQ(0, reap(pid));
 }
 
@@ -265,7 +312,7 @@ TEST_F(waits, killed)
 	int i, st;
 	__s64 t;
 
-	start(self, variant->what, pid, WAITERS);
+	start(&self->e, variant->what, pid, WAITERS);
 	ASSERT_TRUE(all_wait(pid, WAITERS));
 	t = now_ms();
 	for (i = 0; i < WAITERS; i++)
@@ -275,12 +322,12 @@ TEST_F(waits, killed)
 		EXPECT_TRUE(WIFSIGNALED(st));
 	}
 	EXPECT_GT(ON_TIME, now_ms() - t);
-	ASSERT_EQ(0, let_go(self, variant->what, 1));
+	ASSERT_EQ(0, let_go(&self->e, variant->what, 1));
 	if (variant->what == CONG)
-		EXPECT_EQ(0, late_ones(self));
-	EXPECT_EQ(0, wait_in(self, variant->what, -1));
+		EXPECT_EQ(0, late_ones(&self->e));
+	EXPECT_EQ(0, wait_in(&self->e, variant->what, -1));
 	if (variant->what == CONG)
-		EXPECT_EQ(1, late_ones(self));
+		EXPECT_EQ(1, late_ones(&self->e));
 }
 
 TEST_F(waits, woken_all)
@@ -288,13 +335,13 @@ TEST_F(waits, woken_all)
 	pid_t pid[WAITERS];
 	int i;
 
-	start(self, variant->what, pid, WAITERS);
+	start(&self->e, variant->what, pid, WAITERS);
 	ASSERT_TRUE(all_wait(pid, WAITERS));
-	ASSERT_EQ(0, let_go(self, variant->what, WAITERS));
+	ASSERT_EQ(0, let_go(&self->e, variant->what, WAITERS));
 	for (i = 0; i < WAITERS; i++)
 		EXPECT_EQ(0, reap(pid[i]));
 	if (variant->what == CONG)
-		EXPECT_EQ(WAITERS, late_ones(self));
+		EXPECT_EQ(WAITERS, late_ones(&self->e));
 }
 
 static void on_signal(int sig)
@@ -308,11 +355,11 @@ TEST_F(waits, signal)
 
 	sigaction(SIGALRM, &sa, NULL);
 	setitimer(ITIMER_REAL, &it, NULL);
-	EXPECT_EQ(EINTR, wait_in(self, variant->what, -1));
+	EXPECT_EQ(EINTR, wait_in(&self->e, variant->what, -1));
 	setitimer(ITIMER_REAL, &off, NULL);
-	ASSERT_EQ(0, let_go(self, variant->what, 1));
+	ASSERT_EQ(0, let_go(&self->e, variant->what, 1));
 	if (variant->what == CONG)
-		EXPECT_EQ(0, late_ones(self));
+		EXPECT_EQ(0, late_ones(&self->e));
 }
 
 /* With SA_RESTART, and after a stop, the call goes on as if nothing had been. */
@@ -326,7 +373,7 @@ TEST_F(waits, restarted)
 	if (variant->what == POLL || variant->what == EPOLL)
 		return;
 	sigaction(SIGUSR1, &sa, NULL);
-	start(self, variant->what, &pid, 1);
+	start(&self->e, variant->what, &pid, 1);
 	ASSERT_TRUE(all_wait(&pid, 1));
 	for (i = 0; i < 3; i++) {
 		kill(pid, SIGUSR1);
@@ -336,10 +383,10 @@ TEST_F(waits, restarted)
 		kill(pid, SIGCONT);
 		EXPECT_TRUE(all_wait(&pid, 1));
 	}
-	ASSERT_EQ(0, let_go(self, variant->what, 1));
+	ASSERT_EQ(0, let_go(&self->e, variant->what, 1));
 	EXPECT_EQ(0, reap(pid));
 	if (variant->what == CONG)
-		EXPECT_EQ(1, late_ones(self));
+		EXPECT_EQ(1, late_ones(&self->e));
 }
 
 /* --- close and exit ------------------------------------------------------ */

@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=2 a=ours b=ours host=1 timeout=300
+# Our module on both sides, in two guests: a link that is down for 20 s, a node that dies
+# and comes back, and one whose module is loaded anew several times in quick succession;
+# each at the smaller and at the larger address.
+. "$(dirname "$0")/common.sh"
+
+OURS=a			# for what common.sh wants to know of interop tests
+
+json_of() {
+	json "$T/$1" "$2"
+}
+
+# Nothing may be lost when NODE dies but what had reached its application: the new
+# instance must go on where the old one's receiver had come to, or before.  The link
+# is down meanwhile, so that both ends are at rest when they are compared, and up
+# again when there is a receiver.
+crashed() {
+	local node=$1 other=$2 count=4000 rc=0 old new pid
+
+	start_recv old "$node" "$(addr "$node"):9000" $count 1 || return 1
+	pid=$(on "$node" cat "$RD/ready.$READY")
+	start_recv back "$other" "$(addr "$other"):9001" 1000 1 --partial || return 1
+	start_send again "$other" "$(addr "$other"):9100" "$(addr "$node"):9000" \
+		$count -S 0-1500 -r 250
+	start_send first "$node" "$(addr "$node"):9101" "$(addr "$other"):9001" \
+		3000 -S 0-1500 -r 250
+	sleep 3
+	link_down "$other"
+	sleep 1
+	on "$node" kill -TERM "$pid"
+	wait_jobs old
+	old=$(json_of old.recv received)
+	forget old
+	vm_kill "$node"
+	forget first
+	vm_boot "$node" || return 1
+	start_recv again "$node" "$(addr "$node"):9000" $count 1 --from-seq any || rc=1
+	link_up "$other"
+	start_send back "$node" "$(addr "$node"):9101" "$(addr "$other"):9001" 1000 -S 0-1500
+	end_flow_any again || rc=1
+	end_flow_part back 1000 || rc=1
+	new=$(json_of again.recv received)
+	note "the old instance got ${old:-none}, the new one ${new:-none} of $count"
+	[ "${old:-0}" -gt 0 ] && [ "${new:-0}" -lt $count ] &&
+		[ $((old + new)) -ge $count ] || rc=1
+	[ "$(json_of old.recv dup)" = 0 ] && [ "$(json_of old.recv reordered)" = 0 ] || rc=1
+	return $rc
+}
+
+# What each instance runs; in the guest.  Its receiver may begin anywhere, since what
+# comes before it is bound is lost, but then takes all, in order; its own messages
+# must arrive all.
+instances='
+for i in $(seq $N); do
+	$BIN/rds-traffic recv -b $ME:9000 -n 20000 -t 90 --json --from-seq any \
+		--ready /tmp/inst.$i >/tmp/inst.$i.json 2>/tmp/inst.$i.err &
+	until [ -e /tmp/inst.$i ]; do sleep 0.05; done
+	$BIN/rds-traffic send -b $ME:9200 -d $PEER:$((9210 + i)) -n 150 -S 0-1500 -t 60 || exit 1
+	kill -TERM $(cat /tmp/inst.$i)
+	wait
+	for m in rds_tcp rds; do
+		until rmmod $m; do sleep 0.1; done
+	done
+	modprobe rds_tcp || exit 1
+	cat /tmp/inst.$i.json /tmp/inst.$i.err
+done 2>&1
+'
+
+# NODE gets a new generation again and again, while OTHER goes on sending.
+reloaded() {
+	local node=$1 other=$2 n=4 i rc=0 bad
+
+	start_send stream "$other" "$(addr "$other"):9300" "$(addr "$node"):9000" 20000 -S 0-1500 -r 200
+	for i in $(seq $n); do
+		start_recv "inst$i" "$other" "$(addr "$other"):$((9210 + i))" 150 1 || rc=1
+	done
+	on "$node" "N=$n ME=$(addr "$node") PEER=$(addr "$other"); $instances" >"$T/instances" || rc=1
+	for i in $(seq $n); do
+		end_flow "inst$i" 150 || rc=1
+	done
+	forget stream
+	bad=$(grep -c '"received":0,\|"dup":[1-9]\|"reordered":[1-9]\|"corrupt":[1-9]\| [1-9][0-9]* missing' \
+		"$T/instances")
+	sed -n 's/.*"received":\([0-9]*\).*/# an instance received \1/p' "$T/instances"
+	if [ $rc != 0 ] || [ "$bad" != 0 ] || [ "$(grep -c '"received"' "$T/instances")" != $n ]; then
+		show_file "$T/instances"
+		rc=1
+	fi
+	return $rc
+}
+
+ktap_header
+note "a: $(on a uname -r), b: $(on b uname -r)"
+check "messages both ways" both start 2000 -S 0-3000
+check "link down 20 s" link_cut
+check "the smaller address dies and comes back" crashed a b
+check "the larger address dies and comes back" crashed b a
+check "the smaller address loads its module anew, 4 times" reloaded a b
+check "the larger address loads its module anew, 4 times" reloaded b a
+check "messages both ways after that" both after 300 -S 0-5000
+moved
+ktap_finish

@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth timeout=150
+# A sender in a small memory control group writes to 100,000 destinations, none of which
+# exists: it is refused or killed, the others are not harmed, and all is freed afterwards.
+. "$(dirname "$0")/common.sh"
+
+MB=${MB:-24}		# the group's limit
+DESTS=100000
+ROOT=$T/cg
+GROUP=$ROOT/rds-fire
+
+has_memcg() {
+	mkdir -p "$ROOT" && mount -t cgroup2 none "$ROOT" 2>/dev/null || return 1
+	grep -qw memory "$ROOT/cgroup.controllers" || return 1
+	echo +memory >"$ROOT/cgroup.subtree_control" && mkdir "$GROUP" &&
+		echo $((MB << 20)) >"$GROUP/memory.max" &&
+		{ [ ! -e "$GROUP/memory.swap.max" ] || echo 0 >"$GROUP/memory.swap.max"; }
+}
+
+connections() {
+	"$1" "$BIN/rds-info" --json -n 2>/dev/null | grep -o '"remote_addr"' | wc -l
+}
+
+mem_kb() {
+	sed -n 's/^MemAvailable: *\([0-9]*\).*/\1/p' /proc/meminfo
+}
+
+charged() {
+	cat "$GROUP/memory.current"
+}
+
+least() {
+	local now
+
+	now=$(mem_kb)
+	[ "$now" -lt "$lowest" ] && lowest=$now
+}
+
+# In the group, with room in its socket for everything
+spray() {
+	sh -c "echo \$\$ >$GROUP/cgroup.procs && exec nsenter --net=/run/netns/n1 \
+		$BIN/rdsmisc spray 10.1.0.1:5001 10.64.0.1:5000 $DESTS 3" \
+		>"$T/spray" 2>&1
+}
+
+# Refused or killed; beside it a flow of another process, and one of another pair.
+attack() {
+	local rc=0 pid
+
+	start_flow same n1 10.1.0.1 n2 10.1.0.2 2000 -S 0-2000 -r 200 || rc=1
+	before=$(mem_kb)
+	lowest=$before
+	spray &
+	pid=$!
+	while kill -0 $pid 2>/dev/null; do
+		least
+		peak=$(charged)
+		[ "${peak:-0}" -gt "$most" ] && most=$peak
+		sleep 0.2
+	done
+	wait $pid
+	status=$?
+	show_file "$T/spray"
+	note "status $status, connections: $(connections n1)," \
+		"$(sed -n 's/^\(max\|oom_kill\) /\1=/p' "$GROUP/memory.events" | tr '\n' ' ')"
+	end_flow same 2000 || rc=1
+	return $rc
+}
+
+refused_or_killed() {
+	[ $status = 137 ] || grep -q 'refused=[1-9]' "$T/spray"
+}
+
+none_left() {
+	[ "$(connections n1)" -le 1 ]
+}
+
+freed() {
+	[ "$(charged)" -lt $((2 << 20)) ]
+}
+
+ktap_header
+if ! has_memcg; then
+	ktap_skip "100,000 destinations in a memory cgroup" "no memory cgroups in this kernel"
+	ktap_finish
+	exit
+fi
+setup_pair
+n1 ip route add 10.64.0.0/10 via 10.1.0.2
+n2 sysctl -qw net.ipv4.ip_forward=0
+most=0
+check "a flow beside 100,000 destinations of a small group" attack
+check "the group was refused or killed" refused_or_killed
+note "most memory charged: $((most >> 10)) kB, memory of the machine used: $((before - lowest)) kB"
+check "its limit held" test "$most" -le $((MB << 20))
+check "the machine lost less than 200 MB" test $((before - lowest)) -lt 200000
+n1 sysctl -qw net.rds.idle_conn_timeout_ms=1000
+check "the connections expire" busywait 40 none_left
+check "the charge is given back" busywait 20 freed
+check "new traffic" duplex after n1 10.1.0.1 n2 10.1.0.2 200
+rmdir "$GROUP"
+umount "$ROOT"
+moved
+ktap_finish

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth timeout=120
+# Quiet flows beside one that sends as fast as it goes, between the same two hosts:
+# how much longer do their messages take than alone?
+. "$(dirname "$0")/common.sh"
+
+N=150			# questions and answers of a quiet flow
+BIG=60000
+grep -q uml /proc/version && BIG=15000
+BIG=$((BIG + 1000000 * ${RDS_SOAK:-0}))
+PORTS="7000 7001 7002 7003"	# some share their path with the big flow
+
+# What may be in front of a quiet message is bounded by the send buffer of the other
+# socket, 104 KiB; alone it has nothing but its own way.
+RATIO=${RATIO:-40}
+
+# us NAME KEY: a latency in whole microseconds
+us() {
+	sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p" "$T/$1"
+}
+
+# pingpong NAME PORT
+pingpong() {
+	local rc=0 pid
+
+	rm -f "$T/up"
+	n2 "$BIN/rds-traffic" echo -b "10.1.0.2:$2" -n $N -t 60 --ready "$T/up" </dev/null &
+	pid=$!
+	busywait 10 test -e "$T/up" || return 1
+	n1 "$BIN/rds-traffic" pingpong -b "10.1.0.1:$2" -d "10.1.0.2:$2" -n $N -S 64 \
+		-t 60 >"$T/$1" </dev/null || rc=1
+	wait $pid || rc=1
+	note "$1, port $2: median $(us "$1" p50) us, 99 % below $(us "$1" p99) us," \
+		"worst $(us "$1" max) us"
+	MOVED=$((MOVED + 2 * N))
+	return $rc
+}
+
+# The best of the medians, since any other work of the machine only adds to it.
+alone() {
+	local p rc=0
+
+	best=1000000
+	for p in $PORTS; do
+		pingpong alone "$p" || rc=1
+		[ "$(us alone p50)" -lt $best ] && best=$(us alone p50)
+	done
+	return $rc
+}
+
+beside() {
+	local p rc=0 big seen=0
+
+	start_flow big n1 10.1.0.1 n2 10.1.0.2 $BIG -S 0-8000 --sndbuf 0 || return 1
+	big=${JOBS[-1]##*:}
+	worst=0
+	longest=0
+	for p in $PORTS; do
+		pingpong beside "$p" || rc=1
+		# without the big one to its end it does not count
+		kill -0 "$big" 2>/dev/null || break
+		seen=$((seen + 1))
+		[ "$(us beside p50)" -gt $worst ] && worst=$(us beside p50)
+		[ "$(us beside max)" -gt $longest ] && longest=$(us beside max)
+	done
+	end_flow big $BIG || rc=1
+	note "$seen quiet flows had it beside them to their end"
+	[ $seen -ge 2 ] || rc=1
+	return $rc
+}
+
+ktap_header
+setup_pair
+LIMIT=$((90 + 120 * ${RDS_SOAK:-0}))
+duplex warm-up n1 10.1.0.1 n2 10.1.0.2 200
+check "quiet flows alone" alone
+check "quiet flows beside a saturating one" beside
+note "worst median $worst us beside, best $best us alone: $((worst / best)) times," \
+	"longest single wait $longest us"
+check "the median is at most $RATIO times that of a quiet network" \
+	test "$worst" -le $((RATIO * best))
+check "no message waited for a second" test "$longest" -lt 1000000
+moved
+ktap_finish
