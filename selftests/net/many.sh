@@ -5,7 +5,7 @@
 # connections than peers and paths, and no more memory than the messages need.
 . "$(dirname "$0")/common.sh"
 
-SHARE=1			# each socket talks to one in SHARE of the peers
+SHARE=4			# each socket talks to one in SHARE of the peers
 grep -q uml /proc/version && SHARE=8
 ROUNDS=$((1 + 20 * ${RDS_SOAK:-0}))
 [ "${RDS_SOAK:-0}" = 0 ] || SHARE=1

@@ -5,8 +5,7 @@
 # their lists are read; what arrived until then came once and in order.
 . "$(dirname "$0")/common.sh"
 
-grep -q uml /proc/version && LESS=20
-ROUNDS=${ROUNDS:-$((60 - ${LESS:-0} + 140 * ${RDS_SOAK:-0}))}
+ROUNDS=${ROUNDS:-$((40 + 160 * ${RDS_SOAK:-0}))}
 
 back_to() {
 	[ "$(netns_alive)" -le "$1" ]
