@@ -12,33 +12,7 @@
  * Exit status: 0 the victim reacted as it must, 1 it did not, 2 no connection.
  */
 #define _GNU_SOURCE
-#include <assert.h>
-#include <endian.h>
-#include <netinet/ip.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <signal.h>
-
-#include "../traffic_sock.h"
-
-#define VICTIM_PORT	16385
-#define MAP_BYTES	8192
-#define MAX_MSG		(1024U * 1024)
-#define F_MAP		0x01
-#define F_RETRANS	0x04
-
-struct rds_hdr {
-	__u64 seq;
-	__u64 ack;
-	__u32 len;
-	__u16 sport;
-	__u16 dport;
-	__u8 flags;
-	__u8 credit;
-	__u8 pad[4];
-	__u8 csum[2];
-	__u8 ext[16];
-};
+#include "peer.h"
 
 static struct {
 	struct ts_addr from, to;
@@ -65,27 +39,7 @@ static unsigned int chance(void)
  */
 static int tcp_connect(void)
 {
-	static unsigned int turn;
-	struct timeval tv = { .tv_sec = 10 };
-	struct ts_addr a, b = me.to;
-	int fd = socket(b.ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
-
-	if (fd < 0)
-		ts_die("TCP socket");
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (!turn)
-		turn = getpid() * 100;
-	do {
-		if (!(++turn % 5000))
-			ts_die("no source port");
-		a = ts_port_add(me.from, 10240 + turn % 5000 * 8);
-	} while (bind(fd, (void *)&a.ss, a.len));
-	if (!connect(fd, (void *)&b.ss, b.len))
-		return fd;
-	close(fd);
-	return -1;
+	return peer_dial(&me.from, &me.to, 0, 0);
 }
 
 /* Bytes until the peer stops sending for @ms; -1 when it has closed. */
@@ -135,14 +89,6 @@ static int open_path(void)
 	}
 	errno = 0;
 	ts_die("the victim takes no connection from %s", ts_show(&me.from));
-}
-
-static void reset(int fd)
-{
-	struct linger lg = { .l_onoff = 1 };
-
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &lg, sizeof(lg));
-	close(fd);
 }
 
 static bool put(int fd, const void *buf, size_t len)
@@ -238,7 +184,7 @@ static int giant(void)
 			printf("length %#x was swallowed\n", lens[i]);
 			rc = 1;
 		}
-		reset(fd);
+		peer_reset(fd);
 	}
 	return rc ? rc : prove(open_path(), true);
 }
@@ -258,7 +204,7 @@ static int cut(bool with_reset)
 		if (at > sizeof(h))
 			put(fd, zeros, at - sizeof(h) < 16 ? at - sizeof(h) : 15);
 		if (with_reset)
-			reset(fd);
+			peer_reset(fd);
 		else
 			close(fd);
 	}
@@ -419,7 +365,7 @@ static int pings(void)
 			break;
 	}
 	printf("%u sent, no answer read\n", i);
-	reset(fd);
+	peer_reset(fd);
 	return prove(open_path(), i > 100);
 }
 
@@ -464,7 +410,7 @@ static int many_sources(void)
 	printf("%u addresses connected\n", open);
 	for (i = 0; i < me.count && i < 2000; i++)
 		if (fds[i] >= 0)
-			reset(fds[i]);
+			peer_reset(fds[i]);
 	return !open;
 }
 
@@ -483,7 +429,7 @@ static int non_canonical(void)
 			continue;
 		put_proof(fd, 4000000000U + i, 1000);
 		kept += !dropped(fd, 2);
-		reset(fd);
+		peer_reset(fd);
 	}
 	printf("%u of 20 wrong-way connections kept\n", kept);
 	return kept > 0;
@@ -514,7 +460,7 @@ static int stalled(void)
 	put(fd, &h, sizeof(h));
 	put(fd, zeros, MAX_MSG / 2);
 	sleep(me.count);
-	reset(fd);
+	peer_reset(fd);
 	return prove(open_path(), true);
 }
 
@@ -578,7 +524,6 @@ int main(int argc, char **argv)
 	};
 	unsigned int i;
 
-	static_assert(sizeof(struct rds_hdr) == 48, "header is 48 bytes");
 	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; argc >= 6 && i < sizeof(scenarios) / sizeof(*scenarios); i++) {
 		if (strcmp(argv[1], scenarios[i].name))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Sourced by the tests with a hostile peer: a TCP program in a namespace whose own RDS
+# does not interfere, an honest peer, and a watch over the memory.
+
+# shellcheck source=../net/common.sh
+. "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"
+
+# Minutes, in a soak run only.
+SOAK=${RDS_SOAK:-0}
+
+# no_rds NS: its address is the program's alone; the kernel neither listens nor dials
+no_rds() {
+	"$1" ss -HKt state listening 'sport = 16385' >/dev/null
+	! "$1" ss -Hlt 'sport = 16385' | grep -q .
+}
+
+# setup_hostile: n1 hostile (10.1.0.1, and 10.1.0.9 above the victim's), n2 honest, n3 the victim
+setup_hostile() {
+	setup_nodes 3
+	ip -n n1 addr add 10.1.0.9/24 dev eth0
+	ip -n n1 addr add fd00:1::9/64 dev eth0 nodad
+	no_rds n1 || lib_die "n1 still listens"
+}
+
+mem_kb() {
+	sed -n "s/^$1: *\([0-9]*\) .*/\1/p" /proc/meminfo
+}
+
+# watch_memory: note the worst of it from now on, in the background
+watch_memory() {
+	MEM_BEFORE=$(mem_kb MemAvailable)
+	SLAB_BEFORE=$(mem_kb SUnreclaim)
+	"$BIN/memwatch" >"$T/mem" 2>&1 </dev/null &
+	MEM_WATCH=$!
+}
+
+# memory_bounded PEAK_KB LEFT_KB: never more than PEAK more than before, LEFT at the end
+memory_bounded() {
+	local low slab tcp now i
+
+	kill "$MEM_WATCH" && wait "$MEM_WATCH" 2>/dev/null
+	read -r low slab tcp <"$T/mem"
+	# What was freed may wait for RCU, and for KASAN's quarantine.
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		slab_objects 'rds_*' >/dev/null
+		now=$(mem_kb MemAvailable)
+		[ $((MEM_BEFORE - now)) -gt "$2" ] || break
+		sleep 0.5
+	done
+	note "memory: $((MEM_BEFORE - low)) kB at the peak ($((slab - SLAB_BEFORE)) kB of it slab;" \
+		"TCP had $tcp kB), $((MEM_BEFORE - now)) kB now"
+	[ $((MEM_BEFORE - low)) -le "$1" ] && [ $((MEM_BEFORE - now)) -le "$2" ]
+}
+
+# start_honest COUNT RATE: a flow each way between n2 and the victim
+start_honest() {
+	HONEST=$1
+	LIMIT=${LIMIT:-$(($1 / $2 + 60))}
+	start_flow honest-in n2 10.1.0.2 n3 10.1.0.3 "$1" -S 0-1000 -r "$2" &&
+		start_flow honest-out n3 10.1.0.3 n2 10.1.0.2 "$1" -S 0-1000 -r "$2"
+}
+
+end_honest() {
+	local rc=0
+
+	end_flow honest-in "$HONEST" || rc=1
+	end_flow honest-out "$HONEST" || rc=1
+	return $rc
+}
+
+# What the victim knows, for somebody who has to find out what went wrong.
+show_state() {
+	{
+		n3 "$BIN/rds-info" -p
+		n3 ss -Htan 'sport = 16385 or dport = 16385'
+		n3 "$BIN/rds-info" -c | awk '$2 > 0'
+	} 2>&1 | sed 's/^/#   /'
+}
