@@ -430,9 +430,13 @@ static void deliver_ping(struct rds_path *p, const struct rds_hdr *h, struct rds
 static bool deliver_kernel(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc)
 {
 	if (!READ_ONCE(p->conn->rn->sysctl.ping_enable)) {
-		if (h->dport == RDS_PORT_KERNEL)
-			rds_stat_inc(recv_drop_ping_disabled);
-		return false;
+		if (h->dport != RDS_PORT_KERNEL)
+			return false;
+		/* To the reference's counters it is a port that nobody has. */
+		rds_stat_inc(recv_drop_no_sock);
+		rds_stat_inc(recv_drop_ping_disabled);
+		trace_rds_drop(p, h, RDS_DROP_PING_DISABLED);
+		return true;
 	}
 	if (h->dport == RDS_PORT_KERNEL) {
 		deliver_ping(p, h, inc);

@@ -52,6 +52,7 @@ static inline int peer_dial(const struct ts_addr *from, const struct ts_addr *to
 	static unsigned int turn;
 	struct timeval tv = { .tv_sec = 10 };
 	int fd = socket(to->ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+	unsigned int tries = 5000;
 	struct ts_addr a;
 
 	if (fd < 0)
@@ -64,9 +65,9 @@ static inline int peer_dial(const struct ts_addr *from, const struct ts_addr *to
 	if (!turn)
 		turn = getpid() * 100;
 	do {
-		if (!(++turn % 5000))
+		if (!tries--)
 			ts_die("no source port");
-		a = ts_port_add(*from, 10240 + turn % 5000 * MAX_PATHS + index);
+		a = ts_port_add(*from, 10240 + ++turn % 5000 * MAX_PATHS + index);
 	} while (bind(fd, (void *)&a.ss, a.len));
 	if (!connect(fd, (void *)&to->ss, to->len))
 		return fd;

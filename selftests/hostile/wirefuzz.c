@@ -288,8 +288,12 @@ static void send_split(struct link *l, const unsigned char *p, size_t len)
 			part = len - 100;
 		if (part > len)
 			part = len;
-		if (!link_put(l, p, part))
+		if (!link_put(l, p, part)) {
+			/* The victim does not read: mostly no use to go on. */
+			if (!one_in(4))
+				link_close(l, one_in(2));
 			return;
+		}
 		p += part;
 		len -= part;
 	}

@@ -107,7 +107,7 @@ static bool link_put(struct link *l, const void *buf, size_t len)
 	unsigned int tries = 0;
 	ssize_t n;
 
-	while (len && l->fd >= 0 && tries < 4) {
+	while (len && l->fd >= 0 && tries < 2) {
 		struct pollfd w = { .fd = l->fd, .events = POLLOUT };
 
 		n = send(l->fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -121,7 +121,7 @@ static bool link_put(struct link *l, const void *buf, size_t len)
 			return false;
 		}
 		tries++;
-		poll(&w, 1, 50);
+		poll(&w, 1, 10);
 	}
 	return !len;
 }

@@ -22,6 +22,7 @@ static const char *const rds_tcp_stat_names[] = {
 	[RDS_TCP_ACCEPT_NOMEM]		= "tcp_accept_nomem",
 	[RDS_TCP_PARKED_REPLACED]	= "tcp_parked_replaced",
 	[RDS_TCP_DROP_BAD_LEN]		= "tcp_drop_bad_len",
+	[RDS_TCP_DROP_URGENT]		= "tcp_drop_urgent",
 	[RDS_TCP_DRAIN_TIMEOUT]		= "tcp_drain_timeout",
 	[RDS_TCP_RX_NOMEM]		= "tcp_rx_nomem",
 	[RDS_TCP_TX_NOMEM]		= "tcp_tx_nomem",

@@ -281,6 +281,11 @@ void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk)
 	rds_tcp_rx_actor(&desc, NULL, 0, 0);
 	if (!desc.error)
 		tcp_read_sock(sk, &desc, rds_tcp_rx_actor);
+	/* RDS has none, and TCP lets nobody read past the mark in this way. */
+	if (!desc.error && tcp_sk(sk)->urg_data) {
+		rds_tcp_count(RDS_TCP_DROP_URGENT);
+		desc.error = -EBADMSG;
+	}
 	rds_path_deliver_done(tp->path, &pass.batch);
 
 	tp->rx.starved = desc.error == -ENOMEM;
