@@ -6,9 +6,6 @@
 # shellcheck source=../net/common.sh
 . "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"
 
-# Minutes, in a soak run only.
-SOAK=${RDS_SOAK:-0}
-
 # no_rds NS: its address is the program's alone; the kernel neither listens nor dials
 no_rds() {
 	"$1" ss -HKt state listening 'sport = 16385' >/dev/null
@@ -21,6 +18,14 @@ setup_hostile() {
 	ip -n n1 addr add 10.1.0.9/24 dev eth0
 	ip -n n1 addr add fd00:1::9/64 dev eth0 nodad
 	no_rds n1 || lib_die "n1 still listens"
+}
+
+# many_addresses NS ADDR VICTIM: all of fd00::/64 (below fd00:1::) is NS, whose address in the
+# victim's subnet is ADDR.  No neighbour entries, of which a machine has only a thousand.
+many_addresses() {
+	ip -n "$1" -6 route add local fd00::/64 dev lo &&
+		"$1" sysctl -qw net.ipv6.ip_nonlocal_bind=1 &&
+		ip -n "$3" -6 route add fd00::/64 via "$2"
 }
 
 mem_kb() {

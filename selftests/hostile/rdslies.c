@@ -376,7 +376,7 @@ static int urgent(void)
 		ok = put(fd, &h, 10 * i) &&
 		     send(fd, "!", 1, MSG_OOB | MSG_NOSIGNAL) == 1 && dropped(fd, 5);
 		if (!ok)
-			printf("urgent data at offset %u: the link stays\n", 10 * i);
+			printf("a mark at offset %u: the link stays\n", 10 * i);
 		peer_reset(fd);
 	}
 	puts("expect tcp_drop_urgent 5");

@@ -30,25 +30,46 @@ static int giant(void)
 	return rc ? rc : prove(open_path(), true);
 }
 
-/* End of the connection at every offset of header and payload. */
+/*
+ * End of the connection behind the first @at bytes of a frame, which is not complete
+ * if it is for a socket.
+ */
+static void cut_frame(struct rds_hdr h, unsigned int at, bool with_reset)
+{
+	int fd = open_path();
+
+	put(fd, &h, at < sizeof(h) ? at : sizeof(h));
+	if (at > sizeof(h))
+		put(fd, zeros, at - sizeof(h));
+	if (with_reset)
+		peer_reset(fd);
+	else
+		close(fd);
+}
+
+/*
+ * At every offset of a message, of a frame without ports, of a handshake ping; and at
+ * every COUNTth of a congestion map.
+ */
 static int cut(bool with_reset)
 {
-	struct rds_hdr h;
-	unsigned int at;
-	int fd;
+	struct rds_hdr h = header(9, me.port, 16, 0);
+	unsigned int at, n = 0;
 
-	for (at = 0; at <= sizeof(h) + 16; at += at < 52 ? 1 : 4) {
-		fd = open_path();
-		h = header(9, me.port, 16, 0);
-		put(fd, &h, at < sizeof(h) ? at : sizeof(h));
-		/* the last but never the whole: it would be a valid message */
-		if (at > sizeof(h))
-			put(fd, zeros, at - sizeof(h) < 16 ? at - sizeof(h) : 15);
-		if (with_reset)
-			peer_reset(fd);
-		else
-			close(fd);
-	}
+	for (at = 0; at < sizeof(h) + 16; at++, n++)
+		cut_frame(h, at, with_reset);
+	h = header(0, 0, 0, 0);
+	for (at = 1; at <= sizeof(h); at++, n++)
+		cut_frame(h, at, with_reset);
+	h = header(1, 0, 0, 0);
+	peer_greeting(&h, MAX_PATHS, 0);
+	for (at = 1; at <= sizeof(h); at++, n++)
+		cut_frame(h, at, with_reset);
+	h = header(0, 0, MAP_BYTES, F_MAP);
+	for (at = 24; at < sizeof(h) + MAP_BYTES; at += me.count, n++)
+		cut_frame(h, at, with_reset);
+	cut_frame(h, sizeof(h) + MAP_BYTES, with_reset);
+	printf("%u broken frames\n", n + 1);
 	return prove(open_path(), true);
 }
 
@@ -235,10 +256,10 @@ static int many_sources(void)
 {
 	struct sockaddr_in6 *v6 = (void *)&me.from.ss;
 	unsigned int i, open = 0;
-	static int fds[2000];
+	static int fds[20000];
 	__u16 last;
 
-	for (i = 0; i < me.count && i < 2000; i++) {
+	for (i = 0; i < me.count && i < 20000; i++) {
 		last = htons(0x1000 + i);
 		memcpy(&v6->sin6_addr.s6_addr[14], &last, 2);
 		fds[i] = tcp_connect();
@@ -249,7 +270,7 @@ static int many_sources(void)
 	}
 	sleep(2);
 	printf("%u addresses connected\n", open);
-	for (i = 0; i < me.count && i < 2000; i++)
+	for (i = 0; i < me.count && i < 20000; i++)
 		if (fds[i] >= 0)
 			peer_reset(fds[i]);
 	return !open;

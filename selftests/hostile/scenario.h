@@ -17,6 +17,8 @@
 #ifndef RDS_HOSTILE_SCENARIO_H
 #define RDS_HOSTILE_SCENARIO_H
 
+#include <sys/resource.h>
+
 #include "peer.h"
 
 static struct {
@@ -183,8 +185,10 @@ struct scenario {
 /* Run one of the @n scenarios. */
 static inline int scenario_main(int argc, char **argv, const struct scenario *s, unsigned int n)
 {
+	struct rlimit many = { 21000, 21000 };
 	unsigned int i;
 
+	setrlimit(RLIMIT_NOFILE, &many);
 	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; argc >= 6 && i < n; i++) {
 		if (strcmp(argv[1], s[i].name))

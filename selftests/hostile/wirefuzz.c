@@ -145,7 +145,9 @@ static unsigned int odd_port(void)
 /* A length that is announced and kept. */
 static __u32 some_len(void)
 {
-	static const __u32 lens[] = { 0, 1, 16, 47, 48, 49, 2047, 2048, 2049, 4096, 8191, 8192, 8193 };
+	static const __u32 lens[] = {
+		0, 1, 16, 47, 48, 49, 2047, 2048, 2049, 4096, 8191, 8192, 8193,
+	};
 	unsigned int i = below(16);
 
 	return i < 13 ? lens[i] : below(i == 15 ? 20000 : 300);
@@ -554,15 +556,16 @@ static int run(__u64 seed, unsigned int first, unsigned int rounds, double secon
 			}
 			continue;
 		}
-		printf("no way back after --seed %llu --first %u --rounds 1 (the %uth): ponged %d, links:",
-		       (unsigned long long)seed, first + i, i + 1, f.ponged);
+		printf("no way back after --seed %llu --first %u --rounds 1\n",
+		       (unsigned long long)seed, first + i);
+		printf("the %uth round; ponged %d, frames by path:", i + 1, f.ponged);
 		for (i = 0; i < MAX_PATHS; i++)
 			printf(" %lu", f.links[i].fd < 0 ? 0 : 1 + f.links[i].frames);
 		puts("");
 		return 1;
 	}
-	printf("%u rounds, %lu frames sent, %lu received; way back %.2f s, slowest %.2f s (round %u)\n",
-	       i, f.sent, f.frames, i ? sum / i : 0, slowest, slow);
+	printf("%u rounds, %lu frames sent, %lu received\n", i, f.sent, f.frames);
+	printf("way back %.2f s, slowest %.2f s (round %u)\n", i ? sum / i : 0, slowest, slow);
 	return !i || !f.sent || !f.frames;
 }
 

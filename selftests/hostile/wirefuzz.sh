@@ -9,7 +9,7 @@ case ${RDS_KERNEL:-debian} in
 debian) SECS=20 ;;
 *) SECS=50 ;;
 esac
-[ "$SOAK" = 0 ] || SECS=$((SOAK * 60))
+[ "${RDS_SOAK:-0}" = 0 ] || SECS=$((RDS_SOAK * 60))
 SEED=${RDS_FUZZ_SEED:-$(date +%s)}
 SECS=${RDS_FUZZ_SECS:-$SECS}
 

@@ -78,8 +78,9 @@ static noreturn void link_wrong(const struct link *l, const char *what)
 {
 	const struct rds_hdr *h = &l->raw;
 
-	printf("the victim's stream on path %u is wrong: %s: seq %llu len %u ports %u>%u flags %#x, last seq %llu\n",
-	       l->index, what, (unsigned long long)be64toh(h->seq), be32toh(h->len),
+	printf("the victim's stream on path %u is wrong: %s\n", l->index, what);
+	printf("seq %llu len %u ports %u>%u flags %#x, last seq %llu\n",
+	       (unsigned long long)be64toh(h->seq), be32toh(h->len),
 	       be16toh(h->sport), be16toh(h->dport), h->flags, (unsigned long long)l->last);
 	exit(1);
 }

@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=240 ref=0
+# A peer that wants the victim's memory: messages that never end, messages that nobody
+# reads, answers that it does not take.  Whatever it does costs a bounded amount, and
+# where the peer relents everything arrives all the same.
+. "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
+
+FIRST=0
+LIMIT=220
+# Given time, more of everything.
+MUCH=$((1 + ${RDS_SOAK:-0}))
+[ $MUCH -le 5 ] || MUCH=5
+PARTIAL=$((200 * MUCH))	# links with 1 MiB but one byte each
+EMPTY=$((100000 * MUCH))
+TINY=$((100000 * MUCH))
+LARGE=$((800 * MUCH))	# of 60,000 bytes
+
+# hog SCENARIO FROM TO COUNT: run it and await its proof
+hog() {
+	local rc
+
+	n1 timeout 200 "$BIN/rdshog" "$1" "$2" "$3" 7000 $FIRST "$4" >"$T/$1" 2>&1 </dev/null
+	rc=$?
+	show_file "$T/$1"
+	FIRST=$((FIRST + 1))
+	busywait 15 grep -q "^got $((FIRST - 1))\$" "$T/numbers" || {
+		note "the valid message after it did not arrive"
+		rc=1
+	}
+	[ $rc = 0 ] || show_state
+	return $rc
+}
+
+partial() {
+	local rc
+
+	watch_memory
+	hog partial '[fd00::1]:0' '[fd00:1::ffff]:0' "$PARTIAL"
+	rc=$?
+	memory_bounded 100000 40000 && return $rc
+}
+
+# unread SCENARIO COUNT PEAK_KB: to a socket that nobody reads; at last somebody does
+unread() {
+	local rc reader job
+
+	n3 "$BIN/rdshog" unread 10.1.0.3:7001 "$2" >"$T/unread" 2>&1 </dev/null &
+	reader=$!
+	busywait 10 grep -q ready "$T/unread"
+	watch_memory
+	hog "$1" 10.1.0.1:0 10.1.0.3:0 "$2" &
+	job=$!
+	busywait 150 grep -q 'stopped\|never' "$T/$1" 2>/dev/null
+	memory_bounded "$3" "$3"
+	rc=$?
+	pkill -USR1 -P $reader rdshog || kill -USR1 $reader
+	wait $job || rc=1
+	FIRST=$((FIRST + 1))	# it was counted in a subshell
+	wait $reader || rc=1
+	show_file "$T/unread"
+	[ $rc != 0 ] || MOVED=$((MOVED + $2))
+	return $rc
+}
+
+# The victim has 1,000 messages for a peer that does not read for a while.
+deaf() {
+	local rc sender
+
+	watch_memory
+	hog deaf 10.1.0.1:0 10.1.0.3:0 1000 &
+	sender=$!
+	busywait 15 grep -q deaf "$T/deaf"
+	n3 timeout 120 "$BIN/rds-traffic" send -b 10.1.0.3:7200 -d 10.1.0.1:7100 -n 1000 \
+		-S 10000 -t 100 --json >"$T/deaf.send" 2>&1 </dev/null
+	rc=$?
+	wait $sender || rc=1
+	FIRST=$((FIRST + 1))
+	memory_bounded 30000 20000 || rc=1
+	[ $rc = 0 ] && MOVED=$((MOVED + 1000)) || show_file "$T/deaf.send"
+	return $rc
+}
+
+# Tear-downs that wait must not keep an honest peer from coming up.
+drains() {
+	local rc=0 job
+
+	watch_memory
+	hog drains '[fd00::1]:0' '[fd00:1::ffff]:0' 400 &
+	job=$!
+	busywait 15 grep -q draining "$T/drains"
+	sleep 3
+	LIMIT=20 duplex late n2 10.1.0.20 n3 10.1.0.3 100 || rc=1
+	kill -0 $job || { note "it was over too soon"; rc=1; }
+	wait $job || rc=1
+	FIRST=$((FIRST + 1))
+	memory_bounded 150000 40000 || rc=1
+	return $rc
+}
+
+syn_flood() {
+	local rc
+
+	watch_memory
+	n1 timeout 60 "$BIN/rdspeer" syn-flood 10.1.0.100:0 10.1.0.3:0 7000 0 5000 >"$T/peer" 2>&1
+	rc=$?
+	show_file "$T/peer"
+	duplex syn n2 10.1.0.2 n3 10.1.0.3 200 || rc=1
+	memory_bounded 30000 20000 || rc=1
+	return $rc
+}
+
+ktap_header
+setup_hostile
+ip -n n3 addr add fd00:1::ffff/64 dev eth0 nodad
+ip -n n2 addr add 10.1.0.20/24 dev eth0
+many_addresses n1 fd00:1::1 n3
+n3 "$BIN/rdsmisc" numbers 10.1.0.3:7000 6 230 >"$T/numbers" 2>&1 </dev/null &
+start_flow honest6 n2 '[fd00:1::2]' n3 '[fd00:1::ffff]' 3000 -S 0-1000 -r 100
+start_honest 4000 100
+check "a peer that does not read" deaf
+check "5,000 half-open connections" syn_flood
+check "$EMPTY empty messages to an unread socket" unread empties "$EMPTY" 40000
+check "$TINY messages of 4 bytes to an unread socket" unread tinies "$TINY" 40000
+check "$LARGE messages of 60,000 bytes to an unread socket" unread larges "$LARGE" 40000
+check "$PARTIAL MiB in messages that never end" partial
+check "400 peers that hold up the end of their links" drains
+check "honest peers were served all the while, both ways" end_honest
+check "over IPv6 too" end_flow honest6 3000
+check "a new flow to the victim" duplex after n2 10.1.0.2 n3 10.1.0.3 200
+moved
+ktap_finish
