@@ -89,6 +89,9 @@ class Cluster:
     def uml(self):
         return any(g.kind.uml for g in self.guests.values())
 
+    def emulated(self):
+        return not self.uml() and guests.QemuGuest.accel.startswith("tcg")
+
     def boot(self):
         if not self.uml():
             guests.QemuGuest.accel, why = accelerator()
