@@ -6,7 +6,6 @@
 # where the peer relents everything arrives all the same.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
 
-FIRST=0
 LIMIT=220
 # Given time, more of everything.
 MUCH=$((1 + ${RDS_SOAK:-0}))
@@ -16,15 +15,15 @@ EMPTY=$((100000 * MUCH))
 TINY=$((100000 * MUCH))
 LARGE=$((800 * MUCH))	# of 60,000 bytes
 
-# hog SCENARIO FROM TO COUNT: run it and await its proof
+# hog SCENARIO FROM TO COUNT NUMBER: run it and await its proof, the NUMBER-th of that address
 hog() {
-	local rc
+	local rc got=$T/numbers
 
-	n1 timeout 200 "$BIN/rdshog" "$1" "$2" "$3" 7000 $FIRST "$4" >"$T/$1" 2>&1 </dev/null
+	case $3 in \[*) got=$T/numbers6 ;; esac
+	n1 timeout 200 "$BIN/rdshog" "$1" "$2" "$3" 7000 "$5" "$4" >"$T/$1" 2>&1 </dev/null
 	rc=$?
 	show_file "$T/$1"
-	FIRST=$((FIRST + 1))
-	busywait 15 grep -q "^got $((FIRST - 1))\$" "$T/numbers" || {
+	busywait 15 grep -q "^got $5\$" "$got" || {
 		note "the valid message after it did not arrive"
 		rc=1
 	}
@@ -36,12 +35,12 @@ partial() {
 	local rc
 
 	watch_memory
-	hog partial '[fd00::1]:0' '[fd00:1::ffff]:0' "$PARTIAL"
+	hog partial '[fd00::1]:0' '[fd00:1::ffff]:0' "$PARTIAL" 0
 	rc=$?
 	memory_bounded 100000 40000 && return $rc
 }
 
-# unread SCENARIO COUNT PEAK_KB: to a socket that nobody reads; at last somebody does
+# unread SCENARIO COUNT NUMBER PEAK_KB: to a socket that nobody reads; at last somebody does
 unread() {
 	local rc reader job
 
@@ -49,14 +48,13 @@ unread() {
 	reader=$!
 	busywait 10 grep -q ready "$T/unread"
 	watch_memory
-	hog "$1" 10.1.0.1:0 10.1.0.3:0 "$2" &
+	hog "$1" 10.1.0.1:0 10.1.0.3:0 "$2" "$3" &
 	job=$!
 	busywait 150 grep -q 'stopped\|never' "$T/$1" 2>/dev/null
-	memory_bounded "$3" "$3"
+	memory_bounded "$4" "$4"
 	rc=$?
 	pkill -USR1 -P $reader rdshog || kill -USR1 $reader
 	wait $job || rc=1
-	FIRST=$((FIRST + 1))	# it was counted in a subshell
 	wait $reader || rc=1
 	show_file "$T/unread"
 	[ $rc != 0 ] || MOVED=$((MOVED + $2))
@@ -68,14 +66,13 @@ deaf() {
 	local rc sender
 
 	watch_memory
-	hog deaf 10.1.0.1:0 10.1.0.3:0 1000 &
+	hog deaf 10.1.0.1:0 10.1.0.3:0 1000 0 &
 	sender=$!
 	busywait 15 grep -q deaf "$T/deaf"
 	n3 timeout 120 "$BIN/rds-traffic" send -b 10.1.0.3:7200 -d 10.1.0.1:7100 -n 1000 \
 		-S 10000 -t 100 --json >"$T/deaf.send" 2>&1 </dev/null
 	rc=$?
 	wait $sender || rc=1
-	FIRST=$((FIRST + 1))
 	memory_bounded 30000 20000 || rc=1
 	[ $rc = 0 ] && MOVED=$((MOVED + 1000)) || show_file "$T/deaf.send"
 	return $rc
@@ -86,14 +83,13 @@ drains() {
 	local rc=0 job
 
 	watch_memory
-	hog drains '[fd00::1]:0' '[fd00:1::ffff]:0' 400 &
+	hog drains '[fd00::1]:0' '[fd00:1::ffff]:0' 400 1 &
 	job=$!
 	busywait 15 grep -q draining "$T/drains"
 	sleep 3
 	LIMIT=20 duplex late n2 10.1.0.20 n3 10.1.0.3 100 || rc=1
 	kill -0 $job || { note "it was over too soon"; rc=1; }
 	wait $job || rc=1
-	FIRST=$((FIRST + 1))
 	memory_bounded 150000 40000 || rc=1
 	return $rc
 }
@@ -115,14 +111,15 @@ setup_hostile
 ip -n n3 addr add fd00:1::ffff/64 dev eth0 nodad
 ip -n n2 addr add 10.1.0.20/24 dev eth0
 many_addresses n1 fd00:1::1 n3
-n3 "$BIN/rdsmisc" numbers 10.1.0.3:7000 6 230 >"$T/numbers" 2>&1 </dev/null &
+n3 "$BIN/rdsmisc" numbers 10.1.0.3:7000 4 230 >"$T/numbers" 2>&1 </dev/null &
+n3 "$BIN/rdsmisc" numbers '[fd00:1::ffff]:7000' 2 230 >"$T/numbers6" 2>&1 </dev/null &
 start_flow honest6 n2 '[fd00:1::2]' n3 '[fd00:1::ffff]' 3000 -S 0-1000 -r 100
 start_honest 4000 100
 check "a peer that does not read" deaf
 check "5,000 half-open connections" syn_flood
-check "$EMPTY empty messages to an unread socket" unread empties "$EMPTY" 40000
-check "$TINY messages of 4 bytes to an unread socket" unread tinies "$TINY" 40000
-check "$LARGE messages of 60,000 bytes to an unread socket" unread larges "$LARGE" 40000
+check "$EMPTY empty messages to an unread socket" unread empties "$EMPTY" 1 40000
+check "$TINY messages of 4 bytes to an unread socket" unread tinies "$TINY" 2 40000
+check "$LARGE messages of 60,000 bytes to an unread socket" unread larges "$LARGE" 3 40000
 check "$PARTIAL MiB in messages that never end" partial
 check "400 peers that hold up the end of their links" drains
 check "honest peers were served all the while, both ways" end_honest

@@ -54,6 +54,7 @@ static inline int peer_dial(const struct ts_addr *from, const struct ts_addr *to
 	int fd = socket(to->ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 	unsigned int tries = 5000;
 	struct ts_addr a;
+	int err;
 
 	if (fd < 0)
 		ts_die("TCP socket");
@@ -71,7 +72,9 @@ static inline int peer_dial(const struct ts_addr *from, const struct ts_addr *to
 	} while (bind(fd, (void *)&a.ss, a.len));
 	if (!connect(fd, (void *)&to->ss, to->len))
 		return fd;
+	err = errno;
 	close(fd);
+	errno = err;
 	return -1;
 }
 

@@ -444,5 +444,5 @@ int rds_tcp_path_init(struct rds_path *p)
 void rds_tcp_path_free(struct rds_path *p)
 {
 	rds_tcp_discard(p);
-	rds_tcp_tx_free(rds_path_priv(p));
+	rds_tcp_tx_reset(rds_path_priv(p));
 }

@@ -495,6 +495,8 @@ void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk)
 /**
  * rds_tcp_tx_reset() - forget what was pulled for a link that is gone
  * @tp: path; the core sends again what is not acknowledged
+ *
+ * A path without a link costs no transmit memory: there may be as many as peers ever came.
  */
 void rds_tcp_tx_reset(struct rds_tcp_path *tp)
 {
@@ -506,18 +508,9 @@ void rds_tcp_tx_reset(struct rds_tcp_path *tp)
 		rds_message_put(tx->cur);
 	tx->cur = NULL;
 	tx->held = false;
-}
-
-/**
- * rds_tcp_tx_free() - free the transmit memory of a path
- * @tp: path without a link
- */
-void rds_tcp_tx_free(struct rds_tcp_path *tp)
-{
-	rds_tcp_tx_reset(tp);
-	if (tp->tx.arena)
-		put_page(tp->tx.arena);
-	tp->tx.arena = NULL;
-	kfree(tp->tx.batch);
-	tp->tx.batch = NULL;
+	if (tx->arena)
+		put_page(tx->arena);
+	tx->arena = NULL;
+	kfree(tx->batch);
+	tx->batch = NULL;
 }

@@ -71,7 +71,7 @@ struct rds_tcp_batch {
 
 /**
  * struct rds_tcp_tx - transmit state of a link
- * @batch: current batch (link mutex); allocated with the first link, reused
+ * @batch: current batch (link mutex); allocated with the link
  * @arena: compound page for headers and small payloads, or NULL (link mutex).  TCP takes
  *	references to what is written here, so each byte is written once
  * @arena_size: bytes of @arena
@@ -274,7 +274,6 @@ void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk);
 int rds_tcp_tx_init(struct rds_tcp_path *tp);
 void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk);
 void rds_tcp_tx_reset(struct rds_tcp_path *tp);
-void rds_tcp_tx_free(struct rds_tcp_path *tp);
 
 /* recv.c */
 void rds_tcp_data_ready(struct sock *sk);
