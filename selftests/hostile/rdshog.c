@@ -11,7 +11,7 @@
 #include "scenario.h"
 
 #define SOURCES		2000
-#define QUIET		4	/* seconds without progress: the victim takes no more */
+#define QUIET		2	/* seconds without progress: the victim takes no more */
 #define DEAF_PORT	7100
 
 static volatile sig_atomic_t told;
@@ -104,7 +104,7 @@ static int partial(void)
 			continue;
 		open++;
 		bytes += accepted(fds[i], &h, sizeof(h), 1);
-		bytes += accepted(fds[i], zeros, MAX_MSG - 1, 1);
+		bytes += accepted(fds[i], zeros, MAX_MSG - 1, 0.3);
 	}
 	sleep(2);
 	for (i = 0; i < me.count && i < SOURCES; i++)
@@ -125,7 +125,7 @@ static int drains(void)
 {
 	static int fds[SOURCES][4];
 	struct rds_hdr h = header(9, me.port + 1, 0, 0);
-	double end = ts_now() + 12;
+	double end = ts_now() + 10;
 	unsigned int i, turn = 0, n = 0;
 
 	memset(fds, -1, sizeof(fds));
@@ -180,10 +180,11 @@ static int flood(size_t len)
 	double moved = ts_now(), end = moved + 120;
 	size_t at = 0, have = 0;
 	bool stopped = false;
-	int fd = open_path();
+	int fd = open_path(), small = 65536;
 	unsigned int i = 0;
 	ssize_t n;
 
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
 	while ((i < me.count || at < have) && ts_now() < end) {
 		struct pollfd p = { .fd = fd, .events = POLLOUT };
 

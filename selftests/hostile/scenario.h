@@ -169,10 +169,22 @@ static inline bool put_proof(int fd, unsigned int number, size_t piece)
 	return true;
 }
 
+/* Wait until TCP there has everything, or the connection is gone. */
+static inline bool arrived(int fd)
+{
+	double end = ts_now() + 60;
+	int left = 1;
+
+	while (left && ts_now() < end)
+		if (swallow(fd, 20) < 0 || ioctl(fd, TS_OUTQ, &left) || left < 0)
+			return false;
+	return !left;
+}
+
 /* All is well if the victim still listens to us after what we did. */
 static inline int prove(int fd, bool ok)
 {
-	ok = ok && put_proof(fd, me.first, 1000) && swallow(fd, 100) >= 0;
+	ok = ok && put_proof(fd, me.first, 1000) && arrived(fd) && swallow(fd, 100) >= 0;
 	close(fd);
 	return !ok;
 }
