@@ -306,16 +306,16 @@ static int open_if_loaded(const char *ns, const struct ts_addr *addr)
 }
 
 /*
- * openers NS1 ADDR1 NS2 ADDR2 SECONDS: sockets come and go while somebody tries
- * to unload the module.  When both are open it is there, and must work.
+ * openers NS1 ADDR1 NS2 ADDR2 STOP: sockets come and go while somebody tries to
+ * unload the module, until there is a file STOP.  When both are open the module
+ * is there, and must work.
  */
 static int cmd_openers(char **a)
 {
 	struct end x = { .addr = ts_parse(a[1]) }, y = { .addr = ts_parse(a[3]) };
-	double end = ts_now() + atof(a[4]);
-	unsigned int i, used = 0, absent = 0;
+	unsigned int i, round, used = 0, absent = 0;
 
-	while (ts_now() < end) {
+	for (round = 0; access(a[4], F_OK); round++) {
 		x.fd = open_if_loaded(a[0], &x.addr);
 		y.fd = open_if_loaded(a[2], &y.addr);
 		for (i = 0; x.fd >= 0 && y.fd >= 0 && i < 5; i++) {
@@ -329,7 +329,7 @@ static int cmd_openers(char **a)
 			close(x.fd);
 		if (y.fd >= 0)
 			close(y.fd);
-		usleep(absent % 7 * 5000);
+		usleep(round % 7 * 20000);
 	}
 	printf("messages=%u absent=%u\n", used, absent);
 	return 0;

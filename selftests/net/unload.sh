@@ -82,14 +82,15 @@ in_flight() {
 # Sockets come and go in two namespaces, others namespaces too, while the modules are
 # unloaded and loaded again as often as it goes.
 opening_meanwhile() {
-	local i rc=0 pids=() out=0 no=0 end=$((SECONDS + 10 + 60 * ${RDS_SOAK:-0}))
+	local i rc=0 pids=() out=0 no=0 begin=$SECONDS
 
 	for i in 1 2; do
-		"$BIN/rdsmisc" openers n1 10.1.0.1:500$i n2 10.1.0.2:500$i \
-			$((end - SECONDS)) >"$T/open.$i" 2>&1 </dev/null &
+		"$BIN/rdsmisc" openers n1 10.1.0.1:500$i n2 10.1.0.2:500$i "$T/stop" \
+			>"$T/open.$i" 2>&1 </dev/null &
 		pids+=($!)
 	done
-	while [ $SECONDS -lt $end ]; do
+	while [ $((SECONDS - begin)) -lt $((5 + 60 * ${RDS_SOAK:-0})) ] ||
+	      { [ $((SECONDS - begin)) -lt 60 ] && { [ $out -lt 3 ] || [ $no -lt 3 ]; }; }; do
 		if rmmod rds_tcp 2>/dev/null; then
 			out=$((out + 1))
 			rmmod rds 2>/dev/null
@@ -99,14 +100,15 @@ opening_meanwhile() {
 			no=$((no + 1))
 		fi
 	done
+	touch "$T/stop"
 	wait "${pids[@]}"
-	cat "$T"/open.* | sed 's/^/# /'
+	sed 's/^/# /' "$T/open.1" "$T/open.2"
 	note "rds_tcp unloaded $out times, refused $no times"
 	for i in 1 2; do
+		grep -q 'messages=[1-9]' "$T/open.$i" || rc=1
 		MOVED=$((MOVED + $(sed -n 's/messages=\([0-9]*\).*/\1/p' "$T/open.$i")))
 	done
-	[ "$(grep -c 'messages=[1-9]' "$T"/open.* | grep -c :1)" = 2 ] || rc=1
-	[ $out -gt 0 ] && [ $no -gt 0 ] && return $rc
+	[ $out -ge 3 ] && [ $no -ge 3 ] && return $rc
 	return 1
 }
 
