@@ -5,9 +5,9 @@
 # how much longer do their messages take than alone?
 . "$(dirname "$0")/common.sh"
 
-N=150			# questions and answers of a quiet flow
-BIG=60000
-grep -q uml /proc/version && BIG=15000
+N=100			# questions and answers of a quiet flow
+BIG=30000
+grep -q uml /proc/version && BIG=10000
 BIG=$((BIG + 1000000 * ${RDS_SOAK:-0}))
 PORTS="7000 7001 7002 7003"	# some share their path with the big flow
 

@@ -268,7 +268,7 @@ static int late_ones(const struct ends *e)
 	return errno == EAGAIN ? n : -2;
 }
 
-static const int times[] = { 60, 250, 700 };
+static const int times[] = { 60, 400 };
 
 TEST_F(waits, time_out)
 {
@@ -375,7 +375,7 @@ TEST_F(waits, restarted)
 	sigaction(SIGUSR1, &sa, NULL);
 	start(&self->e, variant->what, &pid, 1);
 	ASSERT_TRUE(all_wait(&pid, 1));
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 2; i++) {
 		kill(pid, SIGUSR1);
 		EXPECT_TRUE(all_wait(&pid, 1));
 		kill(pid, SIGSTOP);
