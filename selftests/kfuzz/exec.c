@@ -37,13 +37,36 @@ void complain(const char *fmt, ...)
 	fflush(stdout);
 }
 
-/* Every call goes through here. */
-static long seen(const char *name, long ret)
+/* The fault of the present call of this thread, 0 = none. */
+static __thread int fault_fd = -1, fault_nth;
+
+static void arm(int nth)
 {
-	if (ret < 0 && (errno <= 0 || errno > 133))
-		complain("%s: errno %d is for the kernel only", name, errno);
+	char s[16];
+	int n = snprintf(s, sizeof(s), "%d", nth), i;
+
+	/* the write is itself a place where the fault may hit */
+	for (i = 0; i < 10 && pwrite(fault_fd, s, n, 0) != n; i++)
+		;
+}
+
+static long check(const char *name, long ret)
+{
+	int err = errno;
+
+	if (fault_nth)
+		arm(0);
+	if (ret < 0 && (err <= 0 || err > 133))
+		complain("%s: errno %d is for the kernel only", name, err);
 	return ret;
 }
+
+/* Every call goes through here: only the kernel meets the fault, not our own page faults. */
+#define seen(_name, _call) ({			\
+	if (fault_nth)				\
+		arm(fault_nth);			\
+	check(_name, (_call));			\
+})
 
 static void put_slot(int slot, int fd)
 {
@@ -57,7 +80,7 @@ static void put_slot(int slot, int fd)
 int exec_socket(void)
 {
 	struct timeval tv = { .tv_usec = 4000 };
-	int fd = socket(AF_RDS, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), on = 1;
+	int fd = seen("socket", socket(AF_RDS, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)), on = 1;
 
 	if (fd < 0)
 		return -1;
@@ -530,23 +553,10 @@ static bool may_fail(u8 op)
 	return op != OP_FORK && op != OP_URING && op != OP_MEM && op != OP_EPOLL && op != OP_FILE;
 }
 
-static void arm(int fd, int nth)
-{
-	char s[16];
-	int n = snprintf(s, sizeof(s), "%d", nth), i;
-
-	/* the write is itself a place where the fault may hit */
-	for (i = 0; i < 10 && pwrite(fd, s, n, 0) != n; i++)
-		;
-}
-
 void exec_call(struct thread *t, const struct call *c)
 {
-	bool fault = c->fail && t->fail_fd >= 0 && may_fail(c->op % NR_OPS);
-
-	if (fault)
-		arm(t->fail_fd, c->fail);
+	fault_fd = t->fail_fd;
+	fault_nth = fault_fd >= 0 && may_fail(c->op % NR_OPS) ? c->fail : 0;
 	do_call(t, c);
-	if (fault)
-		arm(t->fail_fd, 0);
+	fault_nth = 0;
 }
