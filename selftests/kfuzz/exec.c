@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -39,6 +40,23 @@ void complain(const char *fmt, ...)
 
 /* The fault of the present call of this thread, 0 = none. */
 static __thread int fault_fd = -1, fault_nth;
+
+/*
+ * A signal that ends a wait while the fault is still to come may lose its stack frame
+ * to it: a SIGSEGV that means nothing. Any other one is a real one.
+ */
+static void on_segv(int sig)
+{
+	if (!fault_nth)
+		signal(SIGSEGV, SIG_DFL);
+}
+
+void exec_init(void)
+{
+	struct sigaction act = { .sa_handler = on_segv };
+
+	sigaction(SIGSEGV, &act, NULL);
+}
 
 static void arm(int nth)
 {

@@ -102,6 +102,7 @@ extern atomic_int complaints;
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void exec_call(struct thread *t, const struct call *c);
 int exec_socket(void);
+void exec_init(void);
 
 /* uring.c */
 void uring_open(struct thread *t);

@@ -350,6 +350,8 @@ int run_init(bool faults)
 		return ret;
 	setrlimit(RLIMIT_MEMLOCK, &lim);
 	sigaction(SIGUSR1, &act, NULL);
+	if (faults)
+		exec_init();
 	signal(SIGPIPE, SIG_IGN);
 	have_cover = cover_open(0) && cover_open(1);
 	for (nr = 0; nr < 2; nr++) {
