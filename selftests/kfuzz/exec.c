@@ -39,33 +39,55 @@ void complain(const char *fmt, ...)
 }
 
 /* The fault of the present call of this thread, 0 = none. */
-static __thread int fault_fd = -1, fault_nth;
+static __thread struct thread *self;
+static __thread int fault_nth;
 
-/*
- * A signal that ends a wait while the fault is still to come may lose its stack frame
- * to it: a SIGSEGV that means nothing. Any other one is a real one.
- */
-static void on_segv(int sig)
-{
-	if (!fault_nth)
-		signal(SIGSEGV, SIG_DFL);
-}
-
-void exec_init(void)
-{
-	struct sigaction act = { .sa_handler = on_segv };
-
-	sigaction(SIGSEGV, &act, NULL);
-}
-
-static void arm(int nth)
+static void arm(struct thread *t, int nth)
 {
 	char s[16];
 	int n = snprintf(s, sizeof(s), "%d", nth), i;
 
 	/* the write is itself a place where the fault may hit */
-	for (i = 0; i < 10 && pwrite(fault_fd, s, n, 0) != n; i++)
+	for (i = 0; i < 10 && pwrite(t->fail_fd, s, n, 0) != n; i++)
 		;
+}
+
+/*
+ * Ends the wait of a thread by a signal. The fault goes first and does not come back
+ * before the signal has: it would hit the frame of the signal, and that is the end.
+ */
+void exec_poke(struct thread *t, pthread_t id)
+{
+	pthread_mutex_lock(&t->arming);
+	if (t->fail_fd >= 0) {
+		atomic_store(&t->poked, 1);
+		arm(t, 0);
+	}
+	pthread_kill(id, SIGUSR1);
+	pthread_mutex_unlock(&t->arming);
+}
+
+static void on_poke(int sig)
+{
+	if (self)
+		atomic_store(&self->poked, 0);
+}
+
+/* For each of the two threads. */
+void exec_init(struct thread *t)
+{
+	struct sigaction act = { .sa_handler = on_poke };
+
+	self = t;
+	sigaction(SIGUSR1, &act, NULL);
+}
+
+static void set_fault(void)
+{
+	pthread_mutex_lock(&self->arming);
+	if (!atomic_load(&self->poked))
+		arm(self, fault_nth);
+	pthread_mutex_unlock(&self->arming);
 }
 
 static long check(const char *name, long ret)
@@ -73,7 +95,7 @@ static long check(const char *name, long ret)
 	int err = errno;
 
 	if (fault_nth)
-		arm(0);
+		arm(self, 0);
 	if (ret < 0 && (err <= 0 || err > 133))
 		complain("%s: errno %d is for the kernel only", name, err);
 	return ret;
@@ -82,7 +104,7 @@ static long check(const char *name, long ret)
 /* Every call goes through here: only the kernel meets the fault, not our own page faults. */
 #define seen(_name, _call) ({			\
 	if (fault_nth)				\
-		arm(fault_nth);			\
+		set_fault();			\
 	check(_name, (_call));			\
 })
 
@@ -573,8 +595,7 @@ static bool may_fail(u8 op)
 
 void exec_call(struct thread *t, const struct call *c)
 {
-	fault_fd = t->fail_fd;
-	fault_nth = fault_fd >= 0 && may_fail(c->op % NR_OPS) ? c->fail : 0;
+	fault_nth = t->fail_fd >= 0 && may_fail(c->op % NR_OPS) ? c->fail : 0;
 	do_call(t, c);
 	fault_nth = 0;
 }

@@ -16,6 +16,7 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,7 +81,9 @@ extern const char * const op_names[NR_OPS];
 struct thread {
 	int nr;
 	int ns;			/* file descriptor of its namespace */
-	int fail_fd;
+	int fail_fd;		/* its fail-nth, -1 = none */
+	pthread_mutex_t arming;
+	atomic_int poked;	/* a signal is on its way */
 	u32 scope;		/* index of eth0 */
 	char *out, *in;		/* payload */
 	int ring;
@@ -102,7 +105,8 @@ extern atomic_int complaints;
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void exec_call(struct thread *t, const struct call *c);
 int exec_socket(void);
-void exec_init(void);
+void exec_init(struct thread *t);
+void exec_poke(struct thread *t, pthread_t id);
 
 /* uring.c */
 void uring_open(struct thread *t);

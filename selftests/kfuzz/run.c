@@ -122,6 +122,7 @@ static void *work(void *arg)
 		complain("setns: errno %d", errno);
 	t->scope = if_nametoindex("eth0");
 	t->fail_fd = prog_faults ? open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC) : -1;
+	exec_init(t);
 	uring_open(t);
 	if (have_cover)
 		cover_enable(t->nr);
@@ -137,10 +138,6 @@ static void *work(void *arg)
 		sem_post(&done[t->nr]);
 	}
 	return NULL;
-}
-
-static void poked(int sig)
-{
 }
 
 static bool wait_for(sem_t *s, int ms)
@@ -179,9 +176,9 @@ static bool join_threads(u32 mask)
 				return false;
 			}
 			if (atomic_load(&running) & 1)
-				pthread_kill(tid[0], SIGUSR1);
+				exec_poke(&threads[0], tid[0]);
 			if (atomic_load(&running) & 2)
-				pthread_kill(tid[1], SIGUSR1);
+				exec_poke(&threads[1], tid[1]);
 		}
 	}
 	return true;
@@ -335,7 +332,6 @@ static int be_charged(void)
 /* 0 or a negative errno. */
 int run_init(bool faults)
 {
-	struct sigaction act = { .sa_handler = poked };
 	struct rlimit lim = { 8 << 20, 8 << 20 };
 	int nr, ret;
 
@@ -349,9 +345,6 @@ int run_init(bool faults)
 	if (ret)
 		return ret;
 	setrlimit(RLIMIT_MEMLOCK, &lim);
-	sigaction(SIGUSR1, &act, NULL);
-	if (faults)
-		exec_init();
 	signal(SIGPIPE, SIG_IGN);
 	have_cover = cover_open(0) && cover_open(1);
 	for (nr = 0; nr < 2; nr++) {
@@ -359,6 +352,7 @@ int run_init(bool faults)
 
 		t->nr = nr;
 		t->ns = rds_ns[nr];
+		pthread_mutex_init(&t->arming, NULL);
 		t->out = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		t->in = mmap(NULL, REGION, PROT_READ | PROT_WRITE,

@@ -460,13 +460,13 @@ static bool wanted(enum op a, enum op b)
 	return !only || !*only || !strcmp(only, name);
 }
 
+/* For one pair of one of the four tests. */
 static int budget_ms(void)
 {
-	const char *s = getenv("RDS_SOAK");
-	int minutes = s ? atoi(s) : 0;
+	const char *s = getenv("RDS_SOAK"), *only = getenv("RACE_PAIR");
+	int ms = (s && atoi(s) > 0 ? atoi(s) * 60000 : SHORT_S * 1000) / 4;
 
-	return (minutes > 0 ? minutes * 60000 : SHORT_S * 1000) / 4 /
-	       (NR_OPS * (NR_OPS + 1) / 2);
+	return only && *only ? ms : ms / (NR_OPS * (NR_OPS + 1) / 2);
 }
 
 /* Rounds of one pair for its time: true if all was well. */
