@@ -173,7 +173,8 @@ static bool fuzz(double seconds)
 			return false;
 		if (now() - start >= next) {
 			progress(start);
-			next *= next < 64 ? 2 : 1.2;
+			while (next <= now() - start)
+				next *= next < 64 ? 2 : 1.2;
 		}
 	}
 	progress(start);
