@@ -7,10 +7,12 @@
  * of one receive pass for one socket are collected in a batch and queued with one lock
  * and one wake-up.
  */
+#include <linux/compat.h>
 #include <linux/ktime.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <net/compat.h>
 
 #include "core.h"
 #include "drop.h"
@@ -295,10 +297,26 @@ out:
 
 /* ---- recvmsg -------------------------------------------------------------------- */
 
-/* Is there control space for one more cmsg of @size data bytes? */
+/*
+ * Is there control space for one more cmsg of @size data bytes?  A 32-bit program's header
+ * is shorter.
+ */
 static bool cmsg_room(const struct msghdr *msg, size_t size)
 {
-	return msg->msg_control_user && msg->msg_controllen >= CMSG_LEN(size);
+	bool compat = IS_ENABLED(CONFIG_COMPAT) && msg->msg_flags & MSG_CMSG_COMPAT;
+	size_t hdr = compat ? sizeof(struct compat_cmsghdr) : CMSG_LEN(0);
+
+	return msg->msg_control_user && msg->msg_controllen >= hdr + size;
+}
+
+/* The same for a zero-copy completion, where the ABI wants room for the padding too. */
+static bool zcopy_room(const struct sock *sk, const struct msghdr *msg)
+{
+	size_t size = sizeof(struct rds_zcopy_cookies);
+
+	if (!(msg->msg_flags & MSG_CMSG_COMPAT))
+		size = CMSG_ALIGN(size);
+	return sock_flag(sk, SOCK_ZEROCOPY) && cmsg_room(msg, size);
 }
 
 /*
@@ -361,9 +379,7 @@ static int recv_zcopy(struct rds_sock *rs, struct msghdr *msg, int flags)
 	struct rds_zrecord *z;
 	int err;
 
-	if (list_empty_careful(&rs->rx.zrecords) ||
-	    !sock_flag(rds_rs_to_sk(rs), SOCK_ZEROCOPY) || !msg->msg_control_user ||
-	    msg->msg_controllen < CMSG_SPACE(sizeof(struct rds_zcopy_cookies)))
+	if (list_empty_careful(&rs->rx.zrecords) || !zcopy_room(rds_rs_to_sk(rs), msg))
 		return 0;
 	spin_lock_bh(&rs->rx.lock);
 	z = list_first_entry_or_null(&rs->rx.zrecords, struct rds_zrecord, node);
@@ -573,8 +589,7 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 	struct sock *sk = sock->sk;
 	struct rds_sock *rs = rds_sk(sk);
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	bool zcopy = sock_flag(sk, SOCK_ZEROCOPY) && msg->msg_control_user &&
-		     msg->msg_controllen >= CMSG_SPACE(sizeof(struct rds_zcopy_cookies));
+	bool zcopy = zcopy_room(sk, msg);
 	long left;
 	int ret;
 
