@@ -28,12 +28,12 @@ static int fill(int fd, size_t len, int max)
 
 	while (n < max && now_ms() < end) {
 		got = sendmmsg(fd, batch(len), BATCH, MSG_DONTWAIT);
-		if (got > 0)
-			n += got;
-		else if (errno == ENOBUFS)
+		if (got < 0 && errno == ENOBUFS)
 			break;
-		else
+		if (got < 0)
 			poll_for(fd, POLLOUT, 100);
+		else
+			n += got;
 	}
 	return n;
 }
