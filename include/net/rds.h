@@ -262,8 +262,9 @@ bool rds_path_is_active(const struct rds_path *p);
 
 /*
  * Incoming links.  rds_conn_find_or_create(): counted connection or ERR_PTR(-ENOMEM,
- * -ENETDOWN, -EOPNOTSUPP for a local peer); may sleep.  rds_conn_accept_path(): the path an
- * incoming link from @peer_port belongs to; may sleep; valid while the connection is held.
+ * -ENOSPC over max_conns, -ENETDOWN, -EOPNOTSUPP for a local peer); may sleep.
+ * rds_conn_accept_path(): the path an incoming link from @peer_port belongs to, NULL for lack
+ * of memory; may sleep; valid while the connection is held.
  */
 struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *t,
 					 const struct in6_addr *laddr,

@@ -144,7 +144,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key
 	INIT_LIST_HEAD(&c->lmap_node);
 	init_waitqueue_head(&c->cong_wq);
 	spin_lock_init(&c->lock);
-	INIT_WORK(&c->mprds_work, rds_mprds_work);
+	INIT_DELAYED_WORK(&c->mprds_work, rds_mprds_work);
 	mutex_init(&c->setup);
 	xa_init_flags(&c->flows, XA_FLAGS_LOCK_BH);
 	c->fanout_open = true;
@@ -225,7 +225,7 @@ static void conn_destroy(struct rds_conn *c)
 	spin_lock_bh(&c->lock);
 	c->dead = true;
 	spin_unlock_bh(&c->lock);
-	cancel_work_sync(&c->mprds_work);
+	cancel_delayed_work_sync(&c->mprds_work);
 	/* Whoever adds paths by hand (accept) sees dead under the setup mutex. */
 	mutex_lock(&c->setup);
 	mutex_unlock(&c->setup);
@@ -355,7 +355,7 @@ static struct rds_conn *conn_create(struct rds_net *rn, const struct rds_conn_ke
 	if (READ_ONCE(rn->dying))
 		return ERR_PTR(-ENETDOWN);
 	if (!conn_may_create(rn))
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(-ENOSPC);
 	do {
 		c = conn_alloc(rn, key);
 		if (IS_ERR(c))
@@ -413,7 +413,8 @@ struct rds_conn *rds_conn_for_send(struct rds_sock *rs, const struct in6_addr *f
 		if (!rds_addr_is_local(net, faddr, scope))
 			key.trans = rs->trans;
 	}
-	return conn_create(rn, &key);
+	c = conn_create(rn, &key);
+	return c == ERR_PTR(-ENOSPC) ? ERR_PTR(-ENOMEM) : c;
 }
 
 struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *t,
@@ -457,15 +458,17 @@ static bool path_is_vacant(struct rds_path *p)
  * whose link is oldest, so that the new links replace the old ones in order.
  *
  * Context: process, may sleep.
- * Return: the path; valid as long as @c is held.
+ * Return: the path, valid as long as @c is held; NULL for lack of memory: any other path
+ * would be the wrong one.
  */
 struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port)
 {
 	struct rds_path *oldest;
 	unsigned int n, i;
 
-	rds_mprds_apply(c);
-	n = rds_mprds_guess(c);
+	n = rds_mprds_apply(c) ? rds_mprds_guess(c) : 0;
+	if (!n)
+		return NULL;
 	if (READ_ONCE(c->peer_sport_idx))
 		return c->paths[peer_port % n];
 

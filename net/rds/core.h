@@ -424,7 +424,7 @@ struct rds_path {
  * @tx_paths: paths our own messages are spread over; 0 = unknown; likewise
  * @flows: xarray: source port of a peer that may not pair path indices -> the last
  *	sequence received from it (legacy.c)
- * @mprds_work: allocates paths, in process context
+ * @mprds_work: allocates paths, in process context; delayed only for lack of memory
  * @setup: serialises mprds set-up
  * @answered: the peer ever sent a valid frame
  * @last_used: jiffies of the last send or accept
@@ -459,7 +459,7 @@ struct rds_conn {
 	unsigned int npaths;
 	unsigned int tx_paths;
 	struct xarray flows;
-	struct work_struct mprds_work;
+	struct delayed_work mprds_work;
 	struct mutex setup;
 
 	bool answered;
@@ -518,7 +518,7 @@ bool rds_mprds_may_send(struct rds_path *p);
 void rds_mprds_path0_acked(struct rds_conn *c);
 bool rds_mprds_may_start(const struct rds_path *p);
 unsigned int rds_mprds_guess(struct rds_conn *c);
-void rds_mprds_apply(struct rds_conn *c);
+bool rds_mprds_apply(struct rds_conn *c);
 void rds_mprds_work(struct work_struct *work);
 
 /* legacy.c */

@@ -19,6 +19,8 @@
 #define MAX_GREETINGS	10
 /* How long the links of a peer may be faster than its answer. */
 #define GREETING_TIME	(5 * HZ)
+/* Pause before paths are allocated again after a shortage of memory. */
+#define MPRDS_RETRY_DELAY	(HZ / 20 + 1)
 
 static u32 rds_path_seed __read_mostly;
 
@@ -247,7 +249,7 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 		rds_stat_inc(recv_handshake_ignored);
 	} else if (!c->dead) {
 		c->want_paths = n;
-		queue_work(rds_wq, &c->mprds_work);
+		mod_delayed_work(rds_wq, &c->mprds_work, 0);
 	}
 	spin_unlock_bh(&c->lock);
 }
@@ -308,22 +310,25 @@ static bool mprds_add_paths(struct rds_conn *c, unsigned int n)
  * us the path count, may come later than the links.
  *
  * Context: process, may sleep.
- * Return: the path count, or a guess while the handshake on a young path 0 goes on.
+ * Return: the path count, or a guess while the handshake on a young path 0 goes on; 0 for
+ * lack of memory.
  */
 unsigned int rds_mprds_guess(struct rds_conn *c)
 {
 	unsigned int n = c->key.trans->max_paths;
 	struct rds_path *p0 = c->paths[0];
-	bool guess;
 
 	if (READ_ONCE(c->npaths))
 		return c->npaths;
 	if (!rds_path_is_up(p0) || time_after(jiffies, READ_ONCE(p0->up_since) + GREETING_TIME))
 		return 1;
 	mutex_lock(&c->setup);
-	guess = !c->dead && mprds_add_paths(c, n);
+	if (c->dead)
+		n = 1;
+	else if (!mprds_add_paths(c, n))
+		n = 0;
 	mutex_unlock(&c->setup);
-	return guess ? n : 1;
+	return n;
 }
 
 /**
@@ -331,20 +336,23 @@ unsigned int rds_mprds_guess(struct rds_conn *c)
  * @c: the connection
  *
  * Context: process, may sleep.
+ * Return: false for lack of memory: the peer counts on paths that are not there.
  */
-void rds_mprds_apply(struct rds_conn *c)
+bool rds_mprds_apply(struct rds_conn *c)
 {
 	unsigned int want;
+	bool ok;
 
 	mutex_lock(&c->setup);
 	spin_lock_bh(&c->lock);
 	want = c->dead ? 0 : c->want_paths;
 	spin_unlock_bh(&c->lock);
-	/* Without memory stay on fewer paths; the next handshake tries again. */
-	if (want && mprds_add_paths(c, want) &&
+	ok = mprds_add_paths(c, want);
+	if (want && ok &&
 	    (want > c->npaths || (c->tx_paths <= 1 && mprds_tx_paths(c, want) > c->tx_paths)))
 		mprds_publish(c, want);
 	mutex_unlock(&c->setup);
+	return ok;
 }
 
 /**
@@ -353,9 +361,15 @@ void rds_mprds_apply(struct rds_conn *c)
  */
 void rds_mprds_work(struct work_struct *work)
 {
-	struct rds_conn *c = container_of(work, struct rds_conn, mprds_work);
+	struct rds_conn *c = container_of(to_delayed_work(work), struct rds_conn, mprds_work);
 
-	rds_mprds_apply(c);
+	if (!rds_mprds_apply(c)) {
+		/* The peer sends by all paths, and only we may dial them. */
+		spin_lock_bh(&c->lock);
+		if (!c->dead)
+			queue_delayed_work(rds_wq, &c->mprds_work, MPRDS_RETRY_DELAY);
+		spin_unlock_bh(&c->lock);
+	}
 	mprds_want_all(c);
 }
 

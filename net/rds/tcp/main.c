@@ -234,6 +234,9 @@ static void rds_tcp_unlisten(struct rds_tcp_net *rn)
 	/* Connections TCP has not handed over yet still have our callback. */
 	synchronize_rcu();
 	cancel_delayed_work_sync(&rn->accept);
+	if (rn->deferred)
+		rds_tcp_reset_sock(rn->deferred);
+	rn->deferred = NULL;
 	sock_release(rn->listener);
 }
 

@@ -156,39 +156,72 @@ static void rds_tcp_park(struct rds_path *p, struct socket *sock)
 	}
 }
 
-/* Decide what becomes of an accepted connection; takes @sock. */
-static void rds_tcp_judge(struct rds_tcp_net *rn, struct socket *sock)
+/* Decide what becomes of an accepted connection.  Takes @sock, but for -ENOMEM: try again. */
+static int rds_tcp_judge(struct rds_tcp_net *rn, struct socket *sock)
 {
 	struct rds_tcp_caller caller;
+	struct rds_path *p;
 	struct rds_conn *c;
-	bool nudge;
+	int err = 0;
 
 	rds_tcp_identify(sock->sk, &caller);
-	/* The larger side may only knock, see link.c. */
-	nudge = memcmp(&caller.faddr, &caller.laddr, sizeof(caller.faddr)) >= 0;
-
 	c = rds_conn_find_or_create(rn->net, &rds_tcp_transport, &caller.laddr, &caller.faddr,
 				    caller.scope, 0);
+	if (c == ERR_PTR(-ENOMEM))
+		return -ENOMEM;
 	if (IS_ERR(c)) {
 		rds_tcp_count(c == ERR_PTR(-EOPNOTSUPP) ? RDS_TCP_ACCEPT_SELF :
 							  RDS_TCP_ACCEPT_REFUSED);
 		rds_tcp_reset_sock(sock);
-		return;
+		return 0;
 	}
-	if (nudge) {
+	/* The larger side may only knock, see link.c. */
+	if (memcmp(&caller.faddr, &caller.laddr, sizeof(caller.faddr)) >= 0) {
 		rds_tcp_count(RDS_TCP_ACCEPT_NUDGE);
 		rds_conn_nudged(c);
 		rds_tcp_reset_sock(sock);
-	} else {
-		rds_tcp_set_options(rn, sock);
-		rds_tcp_park(rds_conn_accept_path(c, caller.fport), sock);
+		goto out;
 	}
+	p = rds_conn_accept_path(c, caller.fport);
+	if (p) {
+		rds_tcp_set_options(rn, sock);
+		rds_tcp_park(p, sock);
+	} else {
+		err = -ENOMEM;
+	}
+out:
 	rds_conn_put(c);
+	return err;
+}
+
+/* The next connection to judge, or -errno of kernel_accept(). */
+static int rds_tcp_next(struct rds_tcp_net *rn, struct socket **sock)
+{
+	int err;
+
+	*sock = rn->deferred;
+	rn->deferred = NULL;
+	if (*sock)
+		return 0;
+	err = kernel_accept(rn->listener, sock, O_NONBLOCK);
+	if (err)
+		return err;
+
+	/* Cloned from the listener, callback included. */
+	lock_sock((*sock)->sk);
+	write_lock_bh(&(*sock)->sk->sk_callback_lock);
+	WRITE_ONCE((*sock)->sk->sk_data_ready, rn->data_ready);
+	write_unlock_bh(&(*sock)->sk->sk_callback_lock);
+	release_sock((*sock)->sk);
+	return 0;
 }
 
 /**
  * rds_tcp_accept_work() - take connections from the listener
  * @work: the namespace's accept work
+ *
+ * A connection for which there is no memory is kept and tried again: TCP may have
+ * acknowledged messages that came by it.
  */
 void rds_tcp_accept_work(struct work_struct *work)
 {
@@ -197,24 +230,21 @@ void rds_tcp_accept_work(struct work_struct *work)
 	int budget, err;
 
 	for (budget = RDS_TCP_ACCEPT_BUDGET; budget; budget--) {
-		err = kernel_accept(rn->listener, &sock, O_NONBLOCK);
+		err = rds_tcp_next(rn, &sock);
 		if (err == -EAGAIN || err == -EINVAL)
 			return;
 		if (err == -ECONNABORTED)
 			continue;
+		if (!err) {
+			err = rds_tcp_judge(rn, sock);
+			if (err)
+				rn->deferred = sock;
+		}
 		if (err) {
 			rds_tcp_count(RDS_TCP_ACCEPT_NOMEM);
 			queue_delayed_work(rds_tcp_wq, &rn->accept, RDS_TCP_ACCEPT_PAUSE);
 			return;
 		}
-
-		/* Cloned from the listener, callback included. */
-		lock_sock(sock->sk);
-		write_lock_bh(&sock->sk->sk_callback_lock);
-		WRITE_ONCE(sock->sk->sk_data_ready, rn->data_ready);
-		write_unlock_bh(&sock->sk->sk_callback_lock);
-		release_sock(sock->sk);
-		rds_tcp_judge(rn, sock);
 	}
 	queue_delayed_work(rds_tcp_wq, &rn->accept, 0);
 }

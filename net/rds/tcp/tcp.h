@@ -184,6 +184,7 @@ struct rds_tcp_path {
  * @listener: listening socket
  * @data_ready: TCP's own callback of the listener; accepted sockets get it back
  * @accept: accepts what is in the listener's queue
+ * @deferred: accepted, but there was no memory to take it in; @accept's
  * @sndbuf: sysctl rds_tcp_sndbuf, 0 = TCP decides
  * @rcvbuf: sysctl rds_tcp_rcvbuf, 0 = TCP decides
  * @table: sysctl table of this namespace
@@ -195,6 +196,7 @@ struct rds_tcp_net {
 	struct socket *listener;
 	void (*data_ready)(struct sock *sk);
 	struct delayed_work accept;
+	struct socket *deferred;
 	int sndbuf;
 	int rcvbuf;
 	struct ctl_table *table;
