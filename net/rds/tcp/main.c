@@ -198,10 +198,12 @@ static int rds_tcp_listen(struct rds_tcp_net *rn)
 	struct sock *sk;
 	int err;
 
-	if (IS_ERR(sock))
+	/* Not for lack of memory: peers with IPv6 would wait for ever. */
+	if (sock == ERR_PTR(-EAFNOSUPPORT) || sock == ERR_PTR(-EADDRINUSE) ||
+	    sock == ERR_PTR(-EADDRNOTAVAIL))
 		sock = rds_tcp_listen_socket(rn->net, AF_INET);
 	if (IS_ERR(sock))
-		return -EAFNOSUPPORT;
+		return PTR_ERR(sock);
 
 	rn->listener = sock;
 	sk = sock->sk;
