@@ -198,9 +198,11 @@ static int rds_tcp_listen(struct rds_tcp_net *rn)
 	struct sock *sk;
 	int err;
 
-	/* Not for lack of memory: peers with IPv6 would wait for ever. */
-	if (sock == ERR_PTR(-EAFNOSUPPORT) || sock == ERR_PTR(-EADDRINUSE) ||
-	    sock == ERR_PTR(-EADDRNOTAVAIL))
+	/*
+	 * For no other reason, or peers with IPv6 would wait for ever; bind() says
+	 * -EADDRINUSE for lack of memory, too.
+	 */
+	if (sock == ERR_PTR(-EAFNOSUPPORT))
 		sock = rds_tcp_listen_socket(rn->net, AF_INET);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/* vm: nodes=1 modules=none timeout=300 ref=0 fresh=1 expect=event_define_fields */
+/*
+ * The modules are loaded: every fault point of it, while there are several
+ * namespaces. A module that could not be loaded leaves nothing behind; one that
+ * was loaded is whole in every namespace, and can be unloaded. The kernel's own tracing
+ * warns when it cannot describe an event of the module (event_define_fields).
+ */
+#include "fault.h"
+
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+
+#define RDS_TCP_PORT 16385
+
+static int spare_ns = -1;	/* a second namespace */
+
+static int load(const char *name)
+{
+	char path[256];
+	struct utsname u;
+	int fd, ret, err;
+
+	uname(&u);
+	snprintf(path, sizeof(path), "/lib/modules/%s/updates/%s.ko", u.release, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ret = syscall(__NR_finit_module, fd, "", 0);
+	err = errno;
+	close(fd);
+	errno = err;
+	return ret;
+}
+
+static int unload(const char *name)
+{
+	return syscall(__NR_delete_module, name, O_NONBLOCK);
+}
+
+static bool loaded(const char *name)
+{
+	char line[512], word[64];
+	FILE *f = fopen("/proc/modules", "re");
+	bool found = false;
+
+	while (f && fgets(line, sizeof(line), f))
+		found |= sscanf(line, "%63s", word) == 1 && !strcmp(word, name);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* A line of /proc/net/protocols: no socket() here, it would load the module. */
+static bool has_proto(void)
+{
+	char line[512];
+	FILE *f = fopen("/proc/net/protocols", "re");
+	bool found = false;
+
+	while (f && fgets(line, sizeof(line), f))
+		found |= !strncmp(line, "RDS ", 4);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool listens(const char *addr)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = mkaddr(&ss, addr, RDS_TCP_PORT);
+	int fd = socket(ss.ss_family, SOCK_STREAM, 0);
+	bool ok = fd >= 0 && !connect(fd, (void *)&ss, len);
+
+	close(fd);
+	return ok;
+}
+
+static bool rds_there(void)
+{
+	return has_proto() && !access("/proc/sys/net/rds/max_conns", F_OK) &&
+	       !access("/sys/kernel/slab/RDS", F_OK);
+}
+
+static bool rds_gone(void)
+{
+	return !has_proto() && access("/proc/sys/net/rds", F_OK) &&
+	       access("/sys/kernel/slab/RDS", F_OK);
+}
+
+static bool tcp_there(void)
+{
+	return listens("127.0.0.1") && listens("::1") &&
+	       !access("/proc/sys/net/rds/tcp/rds_tcp_sndbuf", F_OK);
+}
+
+static bool tcp_gone(void)
+{
+	return !listens("127.0.0.1") && !listens("::1") &&
+	       access("/proc/sys/net/rds/tcp", F_OK);
+}
+
+/* In both namespaces. */
+static bool everywhere(bool (*fn)(void))
+{
+	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	bool ok = fn();
+
+	if (setns(spare_ns, CLONE_NEWNET))
+		return false;
+	ok = fn() && ok;
+	if (setns(home, CLONE_NEWNET))
+		return false;
+	close(home);
+	return ok;
+}
+
+struct subject {
+	const char *name;
+	bool (*there)(void);
+	bool (*gone)(void);
+};
+
+static int refused, survived;
+
+/* One attempt: 0, 2 if the fault was not met, 1 failed. */
+static int one(const struct subject *s, int nth)
+{
+	int ret, err;
+	bool used;
+
+	arm(nth);
+	ret = load(s->name);
+	err = errno;
+	used = hit();
+	if (ret) {
+		refused++;
+		if (!used || loaded(s->name) || !everywhere(s->gone)) {
+			fprintf(stderr, "# %s, fault %d: %s; loaded %d\n", s->name, nth,
+				strerror(err), loaded(s->name));
+			return 1;
+		}
+		return 0;
+	}
+	survived++;
+	if (!everywhere(s->there)) {
+		fprintf(stderr, "# %s, fault %d: loaded, but not whole\n", s->name, nth);
+		return 1;
+	}
+	if (used && unload(s->name)) {
+		fprintf(stderr, "# %s, fault %d: cannot be unloaded: %m\n", s->name, nth);
+		return 1;
+	}
+	return used ? 0 : 2;
+}
+
+static int all_points(const struct subject *s)
+{
+	__s64 begin = now_ms();
+	int nth, total, ret = 0;
+
+	refused = 0;
+	survived = 0;
+	arm(NTH_FAR);
+	ret = load(s->name);
+	total = points_passed();
+	if (ret || !everywhere(s->there) || unload(s->name) || !everywhere(s->gone))
+		return -1;
+	/* The module's own part comes last. */
+	for (nth = nth_after(0, total, 120); !ret && nth < NTH_MAX;
+	     nth = nth_after(nth, total, 120))
+		ret = one(s, nth);
+	if (ret != 2)
+		return -1;
+	printf("# %s: %d of %d fault points, %d refused, %d survived, %lld ms\n", s->name,
+	       refused + survived - 1, total, refused, survived - 1, now_ms() - begin);
+	return refused;
+}
+
+FIXTURE(module) { int unused; };
+
+FIXTURE_SETUP(module)
+{
+	int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	nl_link_flags("lo", 1);
+	spare_ns = ns_fresh();
+	ASSERT_LE(0, spare_ns);
+	ASSERT_EQ(0, setns(home, CLONE_NEWNET));
+}
+
+FIXTURE_TEARDOWN(module) {}
+
+TEST_F_TIMEOUT(module, init__fail_nth, 280)
+{
+	static const struct subject rds = { "rds", rds_there, rds_gone };
+	static const struct subject tcp = { "rds_tcp", tcp_there, tcp_gone };
+
+	NEED_FAULTS();
+	/* Other tests of the same boot need them again: left loaded below. */
+	if (loaded("rds_tcp"))
+		ASSERT_EQ(0, unload("rds_tcp"));
+	if (loaded("rds"))
+		ASSERT_EQ(0, unload("rds"));
+	ASSERT_TRUE(everywhere(rds_gone));
+	EXPECT_LT(20, all_points(&rds));
+	ASSERT_TRUE(loaded("rds"));
+	EXPECT_LT(10, all_points(&tcp));
+	ASSERT_TRUE(loaded("rds_tcp"));
+}
+
+/* The name of a slab cache whose sysfs entry could not be made: sysfs_slab_add() loses it. */
+#define LEAKS_KNOWN "52 44 53 00"
+#include "leaks.h"
+
+TEST_HARNESS_MAIN
