@@ -21,8 +21,25 @@ SPOILED = ("no end after", "kernel log", "left behind", "debug_locks")
 EMULATOR_FAULT = "Oops: int3"
 
 UNLOAD = """sleep 1; for m in rds_tcp rds; do grep -q "^$m " /proc/modules || continue; rmmod $m || exit 1; done"""
-LEAKS = """k=/sys/kernel/debug/kmemleak; [ -e $k ] || exit 0
+# Memory must have been lost for 5 s to count.
+SCAN = """k=/sys/kernel/debug/kmemleak; [ -e $k ] || exit 0
 	echo scan >$k; sleep 6; echo scan >$k; cat $k"""
+
+
+def leaks(listing):
+    """What kmemleak reports, without what the kernel lost while it booted."""
+    found, keep = [], False
+    for line in listing.splitlines():
+        if line.startswith("unreferenced object"):
+            head, keep = line, True
+        elif keep and line.strip().startswith('comm "swapper'):
+            keep = False
+        elif keep:
+            if head:
+                found.append(head)
+                head = None
+            found.append(line)
+    return found
 
 
 def say_now(line=""):
@@ -73,7 +90,7 @@ class Check:
     def run_parallel(self, tests):
         """Each worker has a guest, and takes from what is left; the long ones come first."""
         pending = sorted(tests, key=lambda t: -t.timeout)
-        errors = []
+        errors, lanes = [], []
 
         def take(key):
             with self.lock:
@@ -88,16 +105,22 @@ class Check:
             try:
                 if held.wait(wanted=lambda: bool(pending)):
                     lane = Lane(self, None)
+                    lanes.append(lane)
                     lane.run(iter(lambda: take(lane.key), None))
             except Exception as e:
                 errors.append(e)
             finally:
                 held.release()
-        threads = [threading.Thread(target=work) for _ in range(min(self.jobs, len(tests)))]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(min(self.jobs, len(tests)))]
+        try:
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+        finally:
+            for lane in lanes:      # when interrupted
+                if lane.cluster:
+                    lane.cluster.stop()
         if errors:
             raise errors[0]
         if len(self.outcomes) + self.extra_failed < len(tests):
@@ -254,15 +277,16 @@ class Lane:
             elif code != 0:
                 reasons.append("the modules cannot be unloaded: " + (out + err).strip())
             else:
-                leaks = g.run(LEAKS, 120 * g.kind.slow)[1]
-                if "rds" in leaks:
-                    reasons.append("kmemleak after unload")
-                    for line in leaks.splitlines()[:60]:
+                lost = leaks(g.run(SCAN, 120 * g.kind.slow)[1])
+                if lost:
+                    reasons.append("kmemleak after unload: " + lost[1].strip())
+                    for line in lost[:60]:
                         self.say("#   " + line)
         except LinkDown:
             reasons.append("the guest died while the modules were unloaded")
         g.mark("end unload")
-        reasons += testlib.log_reasons(g, begin, None, self.say)
+        # kmemleak only says how many; what they are is judged above
+        reasons += testlib.log_reasons(g, begin, r"kmemleak: \d+ new suspected", self.say)
         for r in reasons:
             self.check.fail(f"unload after {self.ran[0]} .. {self.ran[-1]}, guest {g.name}", r, self.say)
         if not reasons:
