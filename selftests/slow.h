@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * kselftest's harness with time limits that stretch with the kernel: the
- * runner says in RDS_SLOW how much slower it is than Debian's.
+ * runner says in RDS_SLOW how much slower it is than Debian's, and in RDS_SOAK how
+ * many minutes a long form may take.
  */
 #ifndef RDS_SLOW_H
 #define RDS_SLOW_H
@@ -21,7 +22,9 @@ static inline int slow(void)
 
 static inline unsigned int slow_alarm(unsigned int seconds)
 {
-	return alarm(seconds * slow());
+	const char *soak = getenv("RDS_SOAK");
+
+	return alarm(seconds ? seconds * slow() + (soak ? atoi(soak) * 120 : 0) : 0);
 }
 
 /* the harness ends each case by an alarm */

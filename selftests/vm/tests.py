@@ -57,7 +57,7 @@ class Test:
             self.slow = guests.KERNELS[kernel][0]
         self.timeout *= self.slow
         if soak and self.reads_soak():
-            self.timeout += soak * 60 * 3 // 2
+            self.timeout += soak * 120
 
     def needs_boot(self):
         """Tests with equal keys share a boot."""
