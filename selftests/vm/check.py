@@ -6,6 +6,7 @@ import threading
 import time
 
 import coverage
+import guest as guests
 import tests as testlib
 from agentlink import LinkDown
 from cluster import Cluster
@@ -76,6 +77,9 @@ class Check:
         for t in (t for t in tests if t.nodes == 0):
             say_now(f"# {t.name} (on this machine)")
             self.record(testlib.run_on_host(t, dict(testlib.host_env(), **self.environment(t)), say_now), say_now)
+        # what is missing is better said before waiting for other runs
+        for kind in {k for t in tests if t.nodes for k in t.kinds}:
+            guests.kind(kind, self.kernel, self.variant)
         guest_tests = sorted((t for t in tests if t.nodes), key=lambda t: t.nodes)
         if self.jobs > 1 and len(guest_tests) > 1:
             self.run_parallel(guest_tests)
