@@ -98,7 +98,12 @@ static int generations(void)
 
 	for (i = 0; ok && i < me.count; i++) {
 		me.seq = 0;
-		h = greeting(MAX_PATHS, 100 + i);
+		if (i & 1) {
+			h = greeting(MAX_PATHS, 100 + i);
+		} else {	/* a control frame, which has no number itself */
+			h = header(0, 0, 0, F_MAP);
+			peer_ext(&h, 0, X_GEN, 100 + i, 4);
+		}
 		ok = put(fd, &h, sizeof(h)) &&
 		     put_number(fd, 2, F_RETRANS, number) &&
 		     put_number(fd, 2, F_RETRANS, number + 1000000);
