@@ -7,7 +7,7 @@
 
 PAIRS=20
 ROUNDS=50
-ROUNDS=$((ROUNDS + 1500 * ${RDS_SOAK:-0}))
+ROUNDS=$((ROUNDS + 200 * ${RDS_SOAK:-0}))
 
 crossed() {
 	"$BIN/rdsmisc" crossed n1 "$1:5000" n2 "$2:5000" "$3" "$4" >"$T/crossed" 2>&1

@@ -7,7 +7,7 @@
 
 SHARE=4			# each socket talks to one in SHARE of the peers
 grep -q uml /proc/version && SHARE=8
-ROUNDS=$((1 + 20 * ${RDS_SOAK:-0}))
+ROUNDS=$((1 + ${RDS_SOAK:-0}))
 [ "${RDS_SOAK:-0}" = 0 ] || SHARE=1
 
 many() {

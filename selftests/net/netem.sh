@@ -4,8 +4,8 @@
 # A network that loses, doubles, swaps, damages and delays: each alone, then all.
 . "$(dirname "$0")/common.sh"
 
-COUNT=2500		# each way, so 5,000 a case
-LIMIT=80
+COUNT=$((2500 + 2500 * ${RDS_SOAK:-0}))	# each way
+LIMIT=$((80 + 60 * ${RDS_SOAK:-0}))
 
 netem() {
 	local ns

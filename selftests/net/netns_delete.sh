@@ -5,7 +5,7 @@
 # their lists are read; what arrived until then came once and in order.
 . "$(dirname "$0")/common.sh"
 
-ROUNDS=${ROUNDS:-$((40 + 160 * ${RDS_SOAK:-0}))}
+ROUNDS=${ROUNDS:-$((40 + 80 * ${RDS_SOAK:-0}))}
 
 # The kernel frees dead namespaces when the next one dies: let there be one.
 settled() {

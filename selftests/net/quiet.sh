@@ -8,8 +8,12 @@
 N=100			# questions and answers of a quiet flow
 BIG=30000
 grep -q uml /proc/version && BIG=10000
-BIG=$((BIG + 1000000 * ${RDS_SOAK:-0}))
+BIG=$((BIG + 50000 * ${RDS_SOAK:-0}))
 PORTS="7000 7001 7002 7003"	# some share their path with the big flow
+
+for i in $(seq $((8 * ${RDS_SOAK:-0}))); do
+	PORTS+=" $((7003 + i))"
+done
 
 # What may be in front of a quiet message is bounded by the send buffer of the other
 # socket, 104 KiB; alone it has nothing but its own way.
@@ -72,7 +76,7 @@ beside() {
 
 ktap_header
 setup_pair
-LIMIT=$((90 + 120 * ${RDS_SOAK:-0}))
+LIMIT=$((90 + 100 * ${RDS_SOAK:-0}))
 duplex warm-up n1 10.1.0.1 n2 10.1.0.2 200
 check "quiet flows alone" alone
 check "quiet flows beside a saturating one" beside

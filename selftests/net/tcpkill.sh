@@ -4,8 +4,8 @@
 # TCP connections destroyed every 100 ms for 30 s, in either namespace in turn.
 . "$(dirname "$0")/common.sh"
 
-LIMIT=90
-SECONDS_OF_IT=${SECONDS_OF_IT:-30}
+SECONDS_OF_IT=${SECONDS_OF_IT:-$((30 + 60 * ${RDS_SOAK:-0}))}
+LIMIT=$((SECONDS_OF_IT + 60))
 
 killer() {
 	"$1" "$BIN/rdsmisc" killtcp "$2" "$SECONDS_OF_IT" >"$T/kill.$1" 2>&1 </dev/null &
@@ -37,7 +37,7 @@ under_fire() {
 ktap_header
 setup_pair
 if ours; then
-	check "one path, killed every 100 ms for $SECONDS_OF_IT s" under_fire one 1 6000 200
+	check "one path, killed every 100 ms for $SECONDS_OF_IT s" under_fire one 1 $((200 * SECONDS_OF_IT)) 200
 	SECONDS_OF_IT=10
 	check "eight paths, killed every 100 ms for 10 s" under_fire many 12 400 500
 else

@@ -5,9 +5,9 @@
 # sockets come and go, and everything there is to read is read.
 . "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"
 
-COUNT=${COUNT:-450}
+COUNT=${COUNT:-$((450 + 1200 * ${RDS_SOAK:-0}))}
 SOCKS=4
-LIMIT=90
+LIMIT=$((90 + 80 * ${RDS_SOAK:-0}))
 NODES="1 2 3 4"
 
 # One process a node: SOCKS sockets, each sends to every other node.
