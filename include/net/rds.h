@@ -20,7 +20,7 @@
 
 #include <linux/bvec.h>
 #include <linux/in6.h>
-#include <linux/jump_label.h>
+#include <linux/jump_label_ratelimit.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
@@ -56,7 +56,9 @@ struct rds_sock;
  * struct rds_message - one message on its way out
  * @ref: references: path queue, transport in flight, sender
  * @node: membership in a path's queue, its sent list or a local list (path->lock)
- * @rs: sending socket, counted; NULL for pings and pongs of the kernel
+ * @rs: sending socket, counted; NULL for pings and pongs of the kernel, and once it was taken
+ *	back while the transport may still read its pages
+ * @control: a ping or pong of the kernel
  * @seq: sequence number, fixed when queued
  * @ack_pos: set by the transport when it takes the message: the position, in the
  *	transport's own monotonic unit, at which the message is acknowledged
@@ -83,6 +85,7 @@ struct rds_message {
 	u16 sport;
 	u16 dport;
 	u8 flags;
+	bool control;
 	u16 nr_bvec;
 	u8 ext[16];
 	struct rds_pin *pin;
@@ -160,11 +163,11 @@ void rds_inc_init(struct rds_incoming *inc, const struct rds_inc_ops *ops);
 struct rds_incoming *rds_inc_alloc_linear(u32 len, gfp_t gfp, u8 **data);
 void rds_inc_put(struct rds_incoming *inc);
 
-DECLARE_STATIC_KEY_FALSE(rds_rx_trace_key);
+extern struct static_key_false_deferred rds_rx_trace_key;
 
 static inline bool rds_rx_tracing(void)
 {
-	return static_branch_unlikely(&rds_rx_trace_key);
+	return static_branch_unlikely(&rds_rx_trace_key.key);
 }
 
 /**
@@ -199,13 +202,18 @@ struct rds_stat_desc {
  *	before it called rds_path_accept().  May sleep, link mutex held.  The outcome
  *	arrives as rds_path_link_up() or rds_path_drop() with @epoch, from any context; a
  *	negative return counts as a drop
- * @stop: take the link down.  May sleep, link mutex held, idempotent, also called when
- *	start() failed.  Received data is delivered first (drain) unless @abort.
- *	Afterwards no callback of this epoch runs and no partial message is left
+ * @stop: take the link down.  Link mutex held, idempotent, also called when start() failed.
+ *	Received data is delivered first (drain) unless @abort.  It does not wait for the
+ *	peer: it returns how many jiffies it still wants to give it, and is called again
+ *	when they have passed or rds_path_stop_again() was called; 0 when it is done.
+ *	Then no callback of this epoch runs and no partial message is left
  * @send: pull control frames and messages and write as much as there is room for.  May
  *	sleep, link mutex held, path UP.  0: nothing left that could be sent now (all
  *	taken, or rds_path_kick() will follow when there is room); negative: link is dead
  * @discard: forget a link parked for this path (refused, or the path is going away)
+ * @resume: a message that rds_path_may_take() refused can be taken now, or may be: read on.
+ *	Any context, under a lock of the core: queue a work.  Needed by who calls
+ *	rds_path_may_take()
  * @info: write the transport's info records for @opt in namespace @net; may sleep
  * @tos_map: wire TOS for the value an application gave (with RDS_CAP_TOS)
  */
@@ -222,9 +230,10 @@ struct rds_transport {
 	int (*path_init)(struct rds_path *p);
 	void (*path_free)(struct rds_path *p);
 	int (*start)(struct rds_path *p, u32 epoch, bool adopt);
-	void (*stop)(struct rds_path *p, bool abort);
+	unsigned long (*stop)(struct rds_path *p, bool abort);
 	int (*send)(struct rds_path *p);
 	void (*discard)(struct rds_path *p);
+	void (*resume)(struct rds_path *p);
 	void (*info)(struct net *net, int opt, struct rds_info_sink *sink);
 	u8 (*tos_map)(u8 tos);
 };
@@ -241,11 +250,6 @@ void rds_transport_unregister(struct rds_transport *t);
  * appear in a dying netns.
  */
 void rds_transport_exit_net(struct rds_transport *t, struct net *net);
-/*
- * Drop all paths of @t in @net that own a link (a sysctl changed), all at once.
- */
-void rds_transport_reset_net(struct rds_transport *t, struct net *net);
-
 /* Facts about a path; all immutable for its lifetime. */
 void *rds_path_priv(const struct rds_path *p);
 struct net *rds_path_net(const struct rds_path *p);
@@ -276,15 +280,19 @@ void rds_conn_nudged(struct rds_conn *c);
 
 /*
  * Upcalls about the link.  Any context.
- * rds_path_accept(): the transport parked a link in the path's private data (replacing an
- * older parked one, which it discards itself).  0: it will be adopted by start(); -errno:
- * the core called nothing, the transport must discard it.
+ * rds_path_accept(): the transport parked a link in the path's private data; @again: it did so
+ * before.  0: it will be adopted by start(); -EAGAIN: the connection is going away, the
+ * transport must discard the link, or find the connection anew.
  * rds_path_link_up(): false if @epoch is not the current one, because a call of start() is on
  * its way; the transport must not read from the link before that, or messages are lost.
  */
-int rds_path_accept(struct rds_path *p);
+int rds_path_accept(struct rds_path *p, bool again);
 bool rds_path_link_up(struct rds_path *p, u32 epoch);
+/* The peer's port of a link that start() adopts; before link_up(). */
+void rds_path_peer_port(struct rds_path *p, u16 port);
 void rds_path_drop(struct rds_path *p, u32 epoch, int why);
+/* What stop() waits for has happened: call it again now. */
+void rds_path_stop_again(struct rds_path *p);
 /* There is room again: run send() from the path's work. */
 void rds_path_kick(struct rds_path *p);
 
@@ -319,6 +327,7 @@ void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos);
  * @bytes: their payload bytes
  * @nr: their number
  * @port: their destination port
+ * @forced: the link goes away: what it has received must be taken now or never
  */
 struct rds_rx_batch {
 	struct rds_sock *rs;
@@ -326,6 +335,7 @@ struct rds_rx_batch {
 	u64 bytes;
 	u32 nr;
 	u16 port;
+	bool forced;
 };
 
 static inline void rds_rx_batch_init(struct rds_rx_batch *b)
@@ -341,6 +351,18 @@ static inline void rds_rx_batch_init(struct rds_rx_batch *b)
 void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
 		      struct rds_incoming *inc, struct rds_rx_batch *b);
 void rds_path_deliver_done(struct rds_path *p, struct rds_rx_batch *b);
+
+/*
+ * Room.  rds_path_may_take(): is there room for the message behind @h?  False: leave it with
+ * the peer until resume() is called, or stop().  After the last pass and before stop() waits
+ * for what resume() queued it calls rds_path_unstall().
+ * rds_path_charge(): @n more bytes of a message that is not complete yet; false if the
+ * namespace holds too many of them and not @force.
+ */
+bool rds_path_may_take(struct rds_path *p, const struct rds_hdr *h, struct rds_rx_batch *b);
+void rds_path_unstall(struct rds_path *p);
+bool rds_path_charge(struct rds_path *p, u32 n, bool force);
+void rds_path_uncharge(struct rds_path *p, u32 n);
 
 /*
  * Emit one info record of exactly @size bytes (a multiple of nothing; all records of a source

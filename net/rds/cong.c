@@ -17,8 +17,12 @@
 #include "core.h"
 #include "trace.h"
 
-/* Messages a socket may have queued before its port counts as congested. */
-#define RDS_RX_MAX_MSGS		65536
+/*
+ * Memory that messages in a queue may cost, descriptors included, as a multiple of the
+ * receive buffer.  Empty messages and tiny ones count by this, others by their payload.
+ */
+#define RX_MEM_FACTOR		16
+#define RX_MEM_MIN		SZ_1M
 
 /* Maps that arrive by different paths within this time may have overtaken each other. */
 #define MAP_RACE_TIME		(HZ / 10 + 1)
@@ -70,8 +74,8 @@ struct rds_cong_map *rds_cong_map_get(struct rds_net *rn, const struct in6_addr 
 		if (old && !IS_ERR(old) && !refcount_inc_not_zero(&old->ref))
 			old = ERR_PTR(-EAGAIN);		/* on its way out */
 		rcu_read_unlock();
-		if (old == ERR_PTR(-EAGAIN))
-			cond_resched();
+		/* Also while the table's work makes room. */
+		cond_resched();
 	} while (old == ERR_PTR(-EAGAIN) || old == ERR_PTR(-EBUSY));
 
 	if (!old)
@@ -143,28 +147,26 @@ void rds_cong_leave(struct rds_conn *c)
 	rds_cong_map_put(c->rn, c->lmap);
 }
 
-/**
- * rds_cong_link_setup() - memory for the peer's map, before the first link is made
- * @c: the connection
- *
- * Here and not when a map arrives, so that no update is lost for lack of memory; and not
- * with the connection, so that peers which never answer cost little.
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
+/*
+ * Memory for the peer's map, when the first one comes, so that peers which never answer cost
+ * little.  Without it the link is dropped: the next one begins with a map, no update is lost.
  */
-int rds_cong_link_setup(struct rds_conn *c)
+static bool cong_have_map(struct rds_path *p)
 {
+	struct rds_conn *c = p->conn;
 	u8 *map;
 
-	if (READ_ONCE(c->fmap) || !(c->key.trans->caps & RDS_CAP_SENDS_CONG))
-		return 0;
-	map = kvzalloc(2 * RDS_CONG_MAP_BYTES, GFP_KERNEL_ACCOUNT);	/* and its doubts */
-	if (!map)
-		return -ENOMEM;
+	if (READ_ONCE(c->fmap))
+		return true;
+	map = kzalloc(2 * RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_NOWARN);	/* and its doubts */
+	if (!map) {
+		rds_path_drop(p, READ_ONCE(p->epoch), -ENOMEM);
+		return false;
+	}
+	/* Two paths may bring maps at once. */
 	if (cmpxchg_release(&c->fmap, NULL, map))
-		kvfree(map);
-	return 0;
+		kfree(map);
+	return true;
 }
 
 /* ---- receiver side: our own ports --------------------------------------------- */
@@ -191,6 +193,7 @@ void rds_cong_update(struct rds_sock *rs)
 {
 	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
 	u64 rcvbuf = rds_rcvbuf(rs);
+	u64 mem = max_t(u64, RX_MEM_FACTOR * rcvbuf, RX_MEM_MIN);
 	bool was, now;
 
 	if (!rds_is_bound(rs))
@@ -199,7 +202,7 @@ void rds_cong_update(struct rds_sock *rs)
 	was = rs->rx.congested;
 	now = was ? rs->rx.bytes >= rcvbuf / 2 && rs->rx.bytes : rs->rx.bytes > rcvbuf;
 	/* Empty messages cost the sender nothing, but us memory. */
-	if (rs->rx.nr > (was ? RDS_RX_MAX_MSGS / 2 : RDS_RX_MAX_MSGS))
+	if (rs->rx.mem > (was ? mem / 2 : mem))
 		now = true;
 	if (rs->rx.closed)
 		now = false;
@@ -212,6 +215,8 @@ void rds_cong_update(struct rds_sock *rs)
 		smp_mb__after_atomic();	/* bits before generation: rds_cong_snapshot() */
 		atomic_inc(&rs->map->gen);
 	}
+	if (!list_empty(&rs->rx.stalled))
+		rds_rx_resume(rs);
 	spin_unlock_bh(&rs->rx.lock);
 	if (now == was)
 		return;
@@ -509,9 +514,10 @@ void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_i
 		rds_mprds_generation(p, e.gen, 0);
 	if (!h->len)
 		return;		/* only a carrier of the generation */
+	if (rds_map_valid(h) && !cong_have_map(p))
+		return;
 	if (!rds_map_valid(h) || !cong_take_map(p, inc, &cleared, &changed)) {
-		rds_stat_inc(recv_drop_bad_cong);
-		trace_rds_drop(p, h, RDS_DROP_BAD_CONG);
+		rds_drop(p, h, RDS_DROP_BAD_CONG);
 		return;
 	}
 	rds_stat_inc(cong_update_received);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The connections of a namespace: find, create, expire, destroy.
+ * The connections of a namespace: find, create, destroy.
  *
  * A connection is in the namespace's table from the moment it is complete until its
  * destruction begins; the table holds one reference, each user another.  Look-ups are
@@ -13,12 +13,6 @@
 
 #include "core.h"
 #include "trace.h"
-
-/* How long a new link may be silent when others need its place. */
-#define CONN_FIRST_FRAME	((unsigned long)HZ)
-
-/* Least time between two walks for room. */
-#define CONN_RECLAIM_PAUSE	(HZ / 10)
 
 static atomic_t conn_ids;
 
@@ -54,8 +48,10 @@ static void conn_free(struct rds_conn *c)
 	/* First: who changes a map kicks the paths on its list. */
 	rds_cong_leave(c);
 	conn_free_paths(c);
+	rds_conn_uncharge(c);
 	xa_destroy(&c->flows);
-	kvfree(c->fmap);
+	rds_flow_uncharge(c);
+	kfree(c->fmap);
 	/* Last: a transport waits until none of its connections is listed. */
 	spin_lock_bh(&rn->lock);
 	list_del(&c->net_node);
@@ -103,8 +99,8 @@ struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index)
 	spin_lock_init(&p->lock);
 	INIT_LIST_HEAD(&p->queue);
 	INIT_LIST_HEAD(&p->sent);
-	p->next_tx = 1;
-	p->rx_gen = READ_ONCE(c->peer_gen);
+	INIT_LIST_HEAD(&p->stall_node);
+	rds_conn_remember(p);
 	mutex_init(&p->link);
 	INIT_WORK(&p->pump_work, rds_path_pump_work);
 	rds_path_init_state(p);
@@ -128,6 +124,8 @@ err_path:
 	return ERR_PTR(err);
 }
 
+static void conn_destroy_work(struct work_struct *work);
+
 static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key *key)
 {
 	struct rds_conn *c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
@@ -141,6 +139,8 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key
 	refcount_set(&c->ref, 1);
 	INIT_RCU_WORK(&c->free_work, conn_free_work);
 	INIT_LIST_HEAD(&c->net_node);
+	INIT_LIST_HEAD(&c->lru_node);
+	INIT_WORK(&c->destroy_work, conn_destroy_work);
 	INIT_LIST_HEAD(&c->lmap_node);
 	init_waitqueue_head(&c->cong_wq);
 	spin_lock_init(&c->lock);
@@ -149,6 +149,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key
 	xa_init_flags(&c->flows, XA_FLAGS_LOCK_BH);
 	c->fanout_open = true;
 	c->last_used = jiffies;
+	c->lru_used = c->last_used;
 	c->id = atomic_inc_return(&conn_ids);
 	atomic_inc(&rn->nr_alive);
 
@@ -205,6 +206,7 @@ static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *c)
 		if (!old) {
 			atomic_inc(&rn->nr_conns);
 			list_add_tail(&c->net_node, &rn->conn_list);
+			list_add_tail(&c->lru_node, &rn->lru);
 		} else if (!IS_ERR(old)) {
 			old = conn_get(old) ?: ERR_PTR(-EAGAIN);
 		}
@@ -232,24 +234,51 @@ static void conn_destroy(struct rds_conn *c)
 
 	for (i = 0; i < RDS_MAX_PATHS; i++)
 		if (c->paths[i])
-			rds_path_doom(c->paths[i], false);
+			rds_path_doom(c->paths[i]);
 	wake_up_all(&c->cong_wq);
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
 		if (!c->paths[i])
 			continue;
 		rds_path_reap(c->paths[i]);
-		rds_path_purge(c->paths[i], NULL, NULL, &left);
+		rds_path_purge(c->paths[i], NULL, NULL, RDS_DROP_EXPIRED, &left);
 	}
 	rds_message_settle(&left);
 	rds_conn_put(c);
 }
 
-static bool conn_unlink(struct rds_conn *c)
+static void conn_destroy_work(struct work_struct *work)
+{
+	conn_destroy(container_of(work, struct rds_conn, destroy_work));
+}
+
+/**
+ * rds_conn_destroy_later() - destroy a connection without waiting for that
+ * @c: connection that this caller took out of the table
+ *
+ * Context: any.
+ */
+void rds_conn_destroy_later(struct rds_conn *c)
+{
+	queue_work(rds_gc_wq, &c->destroy_work);
+}
+
+/**
+ * rds_conn_unlink() - take a connection out of the table
+ * @c: the connection
+ *
+ * Context: any.
+ * Return: true for the one caller who then has to destroy it.
+ */
+bool rds_conn_unlink(struct rds_conn *c)
 {
 	struct rds_net *rn = c->rn;
 
 	if (rhashtable_remove_fast(&rn->conns, &c->node, conn_params))
 		return false;
+	spin_lock_bh(&rn->lock);
+	list_del_init(&c->lru_node);
+	spin_unlock_bh(&rn->lock);
+	rds_conn_uncharge(c);
 	atomic_dec(&rn->nr_conns);
 	return true;
 }
@@ -294,73 +323,24 @@ void rds_conn_for_each(struct rds_net *rn, void (*fn)(struct rds_conn *c, void *
 		rds_conn_put(c);
 }
 
-/* ---- expiry ------------------------------------------------------------- */
-
-static void conn_expire(struct rds_conn *c, void *arg)
-{
-	unsigned long age = *(unsigned long *)arg;
-
-	if (READ_ONCE(c->answered))
-		return;
-	/* A link that is up deserves the time for its first frame. */
-	if (rds_path_is_up(c->paths[0]))
-		age = max(age, CONN_FIRST_FRAME);
-	if (time_before(jiffies, READ_ONCE(c->last_used) + age))
-		return;
-	/* From here senders are refused and wait until the table lets go of it. */
-	if (!rds_path_doom(c->paths[0], true))
-		return;
-	rds_stat_inc(conn_expired);
-	if (conn_unlink(c))
-		conn_destroy(c);
-}
-
-static void conn_gc(struct work_struct *work)
-{
-	struct rds_net *rn = container_of(to_delayed_work(work), struct rds_net, gc);
-	unsigned long age = msecs_to_jiffies(READ_ONCE(rn->sysctl.idle_conn_timeout_ms));
-
-	rds_conn_for_each(rn, conn_expire, &age);
-	if (!READ_ONCE(rn->dying))
-		queue_delayed_work(system_long_wq, &rn->gc, max(age / 2, 1UL));
-}
-
-/*
- * Room for one more?  Reclaims connections that nobody answered before it says no; the
- * walk is long, so not for each of those who ask.
- */
-static bool conn_may_create(struct rds_net *rn)
-{
-	int max = READ_ONCE(rn->sysctl.max_conns);
-	unsigned long age = 0;
-
-	if (atomic_read(&rn->nr_conns) < max)
-		return true;
-	if (time_after(jiffies, READ_ONCE(rn->reclaimed) + CONN_RECLAIM_PAUSE)) {
-		WRITE_ONCE(rn->reclaimed, jiffies);
-		rds_conn_for_each(rn, conn_expire, &age);
-	}
-	if (atomic_read(&rn->nr_conns) < max)
-		return true;
-	rds_stat_inc(conn_limit);
-	return false;
-}
-
 /* ---- find or create -------------------------------------------------------- */
 
-static struct rds_conn *conn_create(struct rds_net *rn, const struct rds_conn_key *key)
+static struct rds_conn *conn_create(struct rds_net *rn, const struct rds_conn_key *key,
+				    bool incoming)
 {
 	struct rds_conn *c, *old;
 
 	if (READ_ONCE(rn->dying))
 		return ERR_PTR(-ENETDOWN);
-	if (!conn_may_create(rn))
+	if (!rds_conn_may_create(rn, incoming))
 		return ERR_PTR(-ENOSPC);
 	do {
 		c = conn_alloc(rn, key);
 		if (IS_ERR(c))
 			return c;
-		old = conn_insert(rn, c);
+		old = ERR_PTR(rds_conn_charge(c, incoming));
+		if (!old)
+			old = conn_insert(rn, c);
 		if (!old) {
 			rds_stat_inc(conn_created);
 			return c;
@@ -413,7 +393,7 @@ struct rds_conn *rds_conn_for_send(struct rds_sock *rs, const struct in6_addr *f
 		if (!rds_addr_is_local(net, faddr, scope))
 			key.trans = rs->trans;
 	}
-	c = conn_create(rn, &key);
+	c = conn_create(rn, &key, false);
 	return c == ERR_PTR(-ENOSPC) ? ERR_PTR(-ENOMEM) : c;
 }
 
@@ -431,7 +411,7 @@ struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *
 		return c;
 	if (t->caps & RDS_CAP_LOCAL_VIA_LOOP && rds_addr_is_local(net, faddr, scope))
 		return ERR_PTR(-EOPNOTSUPP);
-	return conn_create(rn, &key);
+	return conn_create(rn, &key, true);
 }
 
 /* ---- incoming links --------------------------------------------------------- */
@@ -503,7 +483,7 @@ static void conn_kill(struct rds_conn *c, void *arg)
 
 	if (t && c->key.trans != t)
 		return;
-	if (conn_unlink(c))
+	if (rds_conn_unlink(c))
 		conn_destroy(c);
 }
 
@@ -551,14 +531,14 @@ int rds_conn_init_net(struct rds_net *rn)
 
 	if (err)
 		return err;
-	INIT_DELAYED_WORK(&rn->gc, conn_gc);
-	queue_delayed_work(system_long_wq, &rn->gc,
-			   msecs_to_jiffies(rn->sysctl.idle_conn_timeout_ms) / 2);
-	return 0;
+	err = rds_expire_init_net(rn);
+	if (err)
+		rhashtable_destroy(&rn->conns);
+	return err;
 }
 
 void rds_conn_exit_net(struct rds_net *rn)
 {
-	cancel_delayed_work_sync(&rn->gc);
+	rds_expire_exit_net(rn);
 	rhashtable_destroy(&rn->conns);
 }

@@ -33,6 +33,7 @@
 #include <net/sock.h>
 
 #include "cmsg.h"
+#include "drop.h"
 #include "sockaddr.h"
 #include "state.h"
 #include "stats.h"
@@ -55,7 +56,15 @@
  * @nr_conns: connections in @conns
  * @cong_gen: number of map updates received; poll compares it
  * @gc: expires idle connections
- * @reclaimed: jiffies of the last walk for room in @conns
+ * @lru: connections, those that were not looked at for the longest time first (@lock)
+ * @users: who made connections, struct rds_conn_user (@lock)
+ * @graves: records of connections that were given up (@lock to change)
+ * @grave_list: the same, oldest first (@lock)
+ * @nr_graves: their number (@lock)
+ * @first_tx: sequence new paths begin with (@lock)
+ * @nr_incoming: those of @conns that were made for peers that dialled us
+ * @partial: bytes of messages that were received in part (room.c)
+ * @flow_bytes: memory of all rds_conn.flows (room.c)
  * @idle: woken when @nr_conns reaches 0 in a dying namespace
  * @nr_alive: connections not yet freed
  * @sysctl: values, written by proc handlers, read anywhere with READ_ONCE
@@ -77,7 +86,15 @@ struct rds_net {
 	atomic_t nr_alive;
 	atomic_t cong_gen;
 	struct delayed_work gc;
-	unsigned long reclaimed;
+	struct list_head lru;
+	struct list_head users;
+	struct rhashtable graves;
+	struct list_head grave_list;
+	int nr_graves;
+	u64 first_tx;
+	atomic_t nr_incoming;
+	atomic_long_t partial;
+	atomic_long_t flow_bytes;
 	wait_queue_head_t idle;
 	struct {
 		unsigned long reconnect_min_jiffies;
@@ -87,6 +104,7 @@ struct rds_net {
 		int ping_enable;
 		int max_conns;
 		int idle_conn_timeout_ms;
+		unsigned long max_peer_bytes;
 	} sysctl;
 	struct ctl_table_header *ctl_header;
 	struct ctl_table *ctl_table;
@@ -95,6 +113,7 @@ struct rds_net {
 struct rds_net *rds_net(const struct net *net);
 void rds_net_for_each(void (*fn)(struct rds_net *rn, void *arg), void *arg);
 extern struct workqueue_struct *rds_wq;		/* unbound; one item per path and purpose */
+extern struct workqueue_struct *rds_gc_wq;	/* ends connections, waits for works of rds_wq */
 extern u32 rds_generation;			/* random, non-zero, drawn at load */
 
 /* ---- addresses ---------------------------------------------------------- */
@@ -129,6 +148,9 @@ struct rds_notifier {
  * @queue: incoming messages
  * @bytes: their payload bytes
  * @nr: their number
+ * @mem: what they cost with their descriptors
+ * @stalled: paths that stopped reading because @mem is above the limit (room.c)
+ * @refused: the last message was not charged, memory is short
  * @notes: rds_notifier, oldest first
  * @zrecords: rds_zrecord, completions of zero-copy sends, oldest first
  * @cong_wait: monitor bits to report when they clear (atomic, not under @lock)
@@ -140,7 +162,10 @@ struct rds_rx {
 	spinlock_t lock;
 	struct list_head queue;
 	u64 bytes;
+	u64 mem;
+	struct list_head stalled;
 	u32 nr;
+	bool refused;
 	struct list_head notes;
 	struct list_head zrecords;
 	atomic64_t cong_wait;
@@ -331,7 +356,8 @@ struct rds_conn_key {
  * @index: 0..7
  * @lock: guards everything down to @link
  * @state: written by rds_path_apply() only
- * @action: what the control work has to do next (START, ADOPT or STOP), else NONE
+ * @action: what the control work has to do next (START, ADOPT or STOP; STOP stays until it
+ *	is complete), else NONE
  * @epoch: incarnation of the link; bumped by START and ADOPT
  * @queue: messages accepted and not yet taken by the transport, in sequence
  * @sent: messages taken by the transport and not yet acknowledged, in sequence
@@ -344,6 +370,8 @@ struct rds_conn_key {
  * @control_due: the first control frame of this link was not sent yet
  * @parked: the transport holds a link to be adopted
  * @adopted: the link of this epoch came from the peer
+ * @peer_port: the peer's port of an adopted link
+ * @rx_as: path whose messages the link brings, if not this one's (rds_mprds_repair())
  * @up_since: jiffies of the last transition to UP
  * @nr_control: kernel pings and pongs on @queue and @sent
  * @unacked_packets: messages until an acknowledgment is asked for
@@ -353,10 +381,13 @@ struct rds_conn_key {
  * @sending: somebody is inside send() (info records); @link
  * @pull_budget: messages this pass may still pull; @link
  * @pull_empty: the last pull found the queue empty; @link
- * @ctl_work: runs @action
+ * @ctl_work: runs @action; a STOP in several steps, none of which waits
  * @pump_work: runs send()
  * @timer: reconnect
  * @gone: completed in state GONE
+ * @stall_rs: socket whose full queue the link waits for, counted, or NULL (room.c); one
+ *	caller at a time, as rds_path_deliver()
+ * @stall_node: rds_rx.stalled of @stall_rs (its rx.lock)
  * @priv: transport's private data
  */
 struct rds_path {
@@ -378,6 +409,8 @@ struct rds_path {
 	bool control_due;
 	bool parked;
 	bool adopted;
+	u16 peer_port;
+	struct rds_path *rx_as;
 	unsigned long up_since;
 	u32 nr_control;
 	u32 unacked_packets;
@@ -388,10 +421,12 @@ struct rds_path {
 	bool sending;
 	bool pull_empty;
 	unsigned int pull_budget;
-	struct work_struct ctl_work;
+	struct delayed_work ctl_work;
 	struct work_struct pump_work;
 	struct delayed_work timer;
 	struct completion gone;
+	struct rds_sock *stall_rs;
+	struct list_head stall_node;
 	void *priv;
 };
 
@@ -418,16 +453,24 @@ struct rds_path {
  * @peer_sport_idx: peer encodes the path in its source port
  * @greeted: epoch of the link of path 0 by which a handshake pong came
  * @dead: being destroyed: no path is added, no work queued
+ * @closing: senders and new links have to wait whether it goes (expire.c); @setup to write
+ * @going: it goes; @setup
  * @fanout_seq: path 0 must be acknowledged below this before other paths send
  * @fanout_open: other paths may send
  * @npaths: paths in use; 0 = unknown; release-stored under lock and path[0].lock
  * @tx_paths: paths our own messages are spread over; 0 = unknown; likewise
  * @flows: xarray: source port of a peer that may not pair path indices -> the last
  *	sequence received from it (legacy.c)
+ * @flow_bytes: its memory, charged to the namespace
  * @mprds_work: allocates paths, in process context; delayed only for lack of memory
  * @setup: serialises mprds set-up
  * @answered: the peer ever sent a valid frame
- * @last_used: jiffies of the last send or accept
+ * @incoming: counted in rds_net.nr_incoming
+ * @user: who is charged for it, or NULL
+ * @destroy_work: destroys it once it was taken out of the table
+ * @lru_node: rds_net.lru (rds_net.lock), while in the table
+ * @lru_used: @last_used when it was last looked at
+ * @last_used: jiffies of the last send, accepted link, or end of a link
  * @id: number for traces
  * @paths: [0] always; others once announced; never freed before the connection
  */
@@ -459,10 +502,18 @@ struct rds_conn {
 	unsigned int npaths;
 	unsigned int tx_paths;
 	struct xarray flows;
+	atomic_t flow_bytes;
 	struct delayed_work mprds_work;
 	struct mutex setup;
 
+	bool closing;
+	bool going;
 	bool answered;
+	bool incoming;
+	struct rds_conn_user *user;
+	struct work_struct destroy_work;
+	struct list_head lru_node;
+	unsigned long lru_used;
 	unsigned long last_used;
 	u32 id;
 	struct rds_path *paths[RDS_MAX_PATHS];
@@ -482,6 +533,8 @@ struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index);
 int rds_conn_init_net(struct rds_net *rn);
 void rds_conn_kill_net(struct rds_net *rn, const struct rds_transport *t);	/* NULL = all */
 void rds_conn_exit_net(struct rds_net *rn);
+bool rds_conn_unlink(struct rds_conn *c);		/* one caller gets true */
+void rds_conn_destroy_later(struct rds_conn *c);	/* only who unlinked it */
 
 /* path.c */
 /* How long a link waits for the peer's first frame. */
@@ -490,9 +543,10 @@ int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npa
 void rds_path_pump(struct rds_path *p);
 void rds_path_want(struct rds_path *p);
 int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport);
-/* Take messages of @rs (to @dst, or all if NULL) off the path. */
+void rds_path_pong(struct rds_path *p, const struct rds_hdr *h);
+/* Take messages of @rs (to @dport, or all if NULL) off the path. */
 void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
-		    struct list_head *out);
+		    enum rds_drop_reason why, struct list_head *out);
 void rds_path_requeue_sent(struct rds_path *p);
 void rds_path_drain_all(struct rds_path *p, struct list_head *out);
 bool rds_path_is_up(const struct rds_path *p);
@@ -501,7 +555,7 @@ extern int rds_send_batch_count;
 
 /* state.c */
 void rds_path_init_state(struct rds_path *p);
-bool rds_path_doom(struct rds_path *p, bool if_idle);	/* DESTROY; false: not idle, nothing done */
+void rds_path_doom(struct rds_path *p);			/* DESTROY */
 void rds_path_reap(struct rds_path *p);			/* waits until GONE and nothing runs */
 void rds_path_reset(struct rds_path *p);		/* administrative drop */
 void rds_path_hurry(struct rds_path *p);		/* reconnect now, not after the back-off */
@@ -565,7 +619,6 @@ int rds_cong_join(struct rds_conn *c);			/* take and join the maps of a connecti
 void rds_cong_leave(struct rds_conn *c);
 unsigned long rds_cong_doubt_over(struct rds_conn *c);
 void rds_cong_link_lost(struct rds_conn *c);
-int rds_cong_link_setup(struct rds_conn *c);		/* allocate fmap; process context */
 /* The receive queue of a bound socket changed: set or clear its bit.  No locks held. */
 void rds_cong_update(struct rds_sock *rs);
 void rds_cong_release_port(struct rds_sock *rs);	/* close: clear the bit */
@@ -596,6 +649,8 @@ void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const stru
 void rds_recv_flush(struct rds_rx_batch *b);
 bool rds_rx_ready(struct rds_sock *rs);
 void rds_rx_purge(struct rds_sock *rs);
+void rds_recv_target(struct rds_net *rn, const struct in6_addr *dst, u16 port, u32 scope,
+		     struct rds_rx_batch *b);
 void rds_notify_zcopy(struct rds_sock *rs, u32 cookie);		/* process context */
 
 /* ---- info, statistics, sysctls, transports ------------------------------------ */
@@ -624,5 +679,7 @@ void rds_transport_for_each(void (*fn)(struct rds_transport *t, void *arg), void
 
 /* loop.c */
 extern struct rds_transport rds_loop_transport;
+
+#include "bounds.h"
 
 #endif /* _RDS_CORE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Every reason for which a message or frame is thrown away, for the rds_drop
- * tracepoint.  Each has a counter of its own or of its kind in stats.h.
+ * Every reason for which a message or frame is thrown away.  Each has a counter of its own in
+ * stats.h and is traced as rds_drop: drop.c does both.
  */
 #ifndef _RDS_DROP_H
 #define _RDS_DROP_H
@@ -11,6 +11,7 @@
  * @RDS_DROP_OLD_SEQ: repeated by the peer and already received
  * @RDS_DROP_NO_SOCK: nobody has bound the destination
  * @RDS_DROP_DEAD_SOCK: the socket is being closed
+ * @RDS_DROP_UNREAD: was in the receive queue when the socket was closed
  * @RDS_DROP_PORTS_ZERO: source and destination port are both 0
  * @RDS_DROP_BAD_CONG: malformed congestion map
  * @RDS_DROP_PING_DISABLED: ping while ping_enable is 0
@@ -18,7 +19,8 @@
  * @RDS_DROP_PONG_NOMEM: no memory for the answer to a ping
  * @RDS_DROP_PONG_CONGESTED: the pinging port is congested
  * @RDS_DROP_STALE_EPOCH: came from a link that was replaced
- * @RDS_DROP_EXPIRED: the connection was destroyed with the message on it
+ * @RDS_DROP_FULL: the receive queue is far above its limit and the link is going away
+ * @RDS_DROP_EXPIRED: the connection was destroyed with the message, or the answer, on it
  * @RDS_DROP_CANCELLED: RDS_CANCEL_SENT_TO
  * @RDS_DROP_CLOSED: the sending socket was closed
  */
@@ -26,6 +28,7 @@ enum rds_drop_reason {
 	RDS_DROP_OLD_SEQ,
 	RDS_DROP_NO_SOCK,
 	RDS_DROP_DEAD_SOCK,
+	RDS_DROP_UNREAD,
 	RDS_DROP_PORTS_ZERO,
 	RDS_DROP_BAD_CONG,
 	RDS_DROP_PING_DISABLED,
@@ -33,9 +36,20 @@ enum rds_drop_reason {
 	RDS_DROP_PONG_NOMEM,
 	RDS_DROP_PONG_CONGESTED,
 	RDS_DROP_STALE_EPOCH,
+	RDS_DROP_FULL,
 	RDS_DROP_EXPIRED,
 	RDS_DROP_CANCELLED,
 	RDS_DROP_CLOSED,
 };
+
+struct rds_hdr;
+struct rds_incoming;
+struct rds_message;
+struct rds_path;
+
+void rds_drop(const struct rds_path *p, const struct rds_hdr *h, enum rds_drop_reason why);
+void rds_drop_incoming(const struct rds_incoming *inc, enum rds_drop_reason why);
+void rds_drop_message(const struct rds_path *p, const struct rds_message *m,
+		      enum rds_drop_reason why);
 
 #endif /* _RDS_DROP_H */

@@ -20,7 +20,6 @@ EXPORT_SYMBOL_NS_GPL(rds_rx_trace_key, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_transport_register, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_transport_unregister, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_transport_exit_net, RDS_TRANSPORT);
-EXPORT_SYMBOL_NS_GPL(rds_transport_reset_net, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_transport_walk_paths, RDS_TRANSPORT);
 
 /* Facts about a path. */
@@ -41,8 +40,10 @@ EXPORT_SYMBOL_NS_GPL(rds_conn_put, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_conn_accept_path, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_conn_nudged, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_accept, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_peer_port, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_link_up, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_drop, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_stop_again, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_kick, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_control_due, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_pull_control, RDS_TRANSPORT);
@@ -50,6 +51,10 @@ EXPORT_SYMBOL_NS_GPL(rds_path_pull, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_acked, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_deliver, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_deliver_done, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_may_take, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_unstall, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_charge, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_uncharge, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_info_emit, RDS_TRANSPORT);
 
 /* Wire format. */

@@ -201,9 +201,12 @@ static void conn_messages(struct rds_conn *c, void *arg)
 		if (!p)
 			continue;
 		spin_lock_bh(&p->lock);
-		list_for_each_entry(m, w->src->arg == LIST_SENT ? &p->sent : &p->queue, node)
-			message_record(w, m->seq, m->len, &c->key.laddr, m->sport,
-				       &c->key.faddr, m->dport, c->key.tos);
+		list_for_each_entry(m, w->src->arg == LIST_SENT ? &p->sent : &p->queue, node) {
+			/* Not those that were taken back. */
+			if (m->rs || m->control)
+				message_record(w, m->seq, m->len, &c->key.laddr, m->sport,
+					       &c->key.faddr, m->dport, c->key.tos);
+		}
 		spin_unlock_bh(&p->lock);
 	}
 }

@@ -23,19 +23,22 @@ bool rds_legacy_peer(const struct rds_conn *c)
 	return c->key.trans->max_paths > 1 && !READ_ONCE(c->peer_sport_idx);
 }
 
-/* A value of rds_conn.flows: 62 bits of sequence, and rds_flow_seq.fanned. */
+/* A value of rds_conn.flows: the low bits of the sequence, and rds_flow_seq.fanned. */
+#define FLOW_SEQ_BITS	(BITS_PER_LONG - 2)
+
 static void *flow_pack(const struct rds_flow_seq *f)
 {
 	return xa_mk_value((unsigned long)(f->last << 1 | f->fanned) & LONG_MAX);
 }
 
-static void flow_unpack(struct rds_flow_seq *f, const void *entry)
+/* @seq is the number of the message that is looked at now, so not far from the last one. */
+static void flow_unpack(struct rds_flow_seq *f, const void *entry, u64 seq)
 {
 	unsigned long v = entry ? xa_to_value(entry) : 0;
 
 	f->known = entry;
 	f->fanned = v & 1;
-	f->last = v >> 1;
+	f->last = rds_seq_widen(seq, v >> 1, FLOW_SEQ_BITS);
 }
 
 /**
@@ -50,12 +53,16 @@ enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr 
 	struct rds_conn *c = p->conn;
 	enum rds_seq_verdict v;
 	struct rds_flow_seq f;
+	bool known;
 
 	lockdep_assert_held(&p->lock);
-	flow_unpack(&f, xa_load(&c->flows, h->sport));
+	flow_unpack(&f, xa_load(&c->flows, h->sport), h->seq);
+	known = f.known;
 	v = rds_seq_accept_flow(&p->next_rx, &f, READ_ONCE(c->npaths) > 1, !p->index,
 				h->seq, h->flags);
-	/* Without memory the port is only not remembered. */
+	/* Without memory, or above the bound, the port is only not remembered. */
+	if (v != RDS_SEQ_DUP && !known && !rds_flow_charge(c, h->sport))
+		return v;
 	if (v != RDS_SEQ_DUP && xa_err(xa_store(&c->flows, h->sport, flow_pack(&f),
 						GFP_ATOMIC | __GFP_NOWARN)))
 		xa_erase(&c->flows, h->sport);

@@ -43,21 +43,21 @@ static int loop_start(struct rds_path *p, u32 epoch, bool adopt)
 	return 0;
 }
 
-static void loop_stop(struct rds_path *p, bool abort)
+static unsigned long loop_stop(struct rds_path *p, bool abort)
 {
+	return 0;
 }
 
 /* A ping for this end: the answer goes the other way on the same path. */
-static void loop_ping(struct rds_path *p, const struct rds_message *m)
+static void loop_ping(struct rds_path *p, const struct rds_hdr *h)
 {
 	if (!READ_ONCE(p->conn->rn->sysctl.ping_enable)) {
-		rds_stat_inc(recv_drop_ping_disabled);
 		rds_stat_inc(recv_drop_no_sock);
+		rds_drop(p, h, RDS_DROP_PING_DISABLED);
 		return;
 	}
 	rds_stat_inc(recv_ping);
-	if (rds_path_send_control(p, RDS_PORT_KERNEL, m->sport))
-		rds_stat_inc(pong_limit);
+	rds_path_pong(p, h);
 }
 
 /* Takes @l and the reference to @m. */
@@ -70,7 +70,7 @@ static void loop_deliver(struct rds_path *p, struct loop_inc *l, struct rds_mess
 	struct rds_hdr h = { .seq = m->seq, .len = m->len, .sport = m->sport, .dport = m->dport };
 
 	if (m->dport == RDS_PORT_KERNEL) {
-		loop_ping(p, m);
+		loop_ping(p, &h);
 		rds_message_put(m);
 		kfree(l);
 		return;

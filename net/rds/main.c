@@ -12,6 +12,7 @@
 #include "socket.h"
 
 struct workqueue_struct *rds_wq;
+struct workqueue_struct *rds_gc_wq;
 u32 rds_generation;
 
 /* Kept for configurations that set it; at least 2, because 0 and 1 once meant "never". */
@@ -136,9 +137,13 @@ static int __init rds_init(void)
 	rds_wq = alloc_workqueue("krdsd", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!rds_wq)
 		return -ENOMEM;
+	err = -ENOMEM;
+	rds_gc_wq = alloc_workqueue("krdsd_gc", WQ_UNBOUND, 0);
+	if (!rds_gc_wq)
+		goto err_wq;
 	err = rds_cong_init();
 	if (err)
-		goto err_wq;
+		goto err_gc;
 	err = register_pernet_subsys(&net_ops);
 	if (err)
 		goto err_cong;
@@ -156,6 +161,8 @@ err_net:
 	unregister_pernet_subsys(&net_ops);
 err_cong:
 	rds_cong_exit();
+err_gc:
+	destroy_workqueue(rds_gc_wq);
 err_wq:
 	destroy_workqueue(rds_wq);
 	return err;
@@ -167,9 +174,11 @@ static void __exit rds_exit(void)
 {
 	rds_socket_exit();
 	rds_pin_flush();
+	static_key_deferred_flush(&rds_rx_trace_key);
 	rds_transport_unregister(&rds_loop_transport);
 	unregister_pernet_subsys(&net_ops);
 	rds_cong_exit();
+	destroy_workqueue(rds_gc_wq);
 	destroy_workqueue(rds_wq);
 	/* Objects freed with call_rcu() have their functions here. */
 	rcu_barrier();

@@ -146,7 +146,11 @@ struct rds_message *rds_message_zerocopy(struct rds_sock *rs, struct iov_iter *f
  */
 struct rds_message *rds_message_control(gfp_t gfp)
 {
-	return message_alloc(0, gfp);
+	struct rds_message *m = message_alloc(0, gfp);
+
+	if (m)
+		m->control = true;
+	return m;
 }
 
 static void message_free(struct rds_message *m)

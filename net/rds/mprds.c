@@ -331,6 +331,54 @@ unsigned int rds_mprds_guess(struct rds_conn *c)
 	return n;
 }
 
+/* The path that a link of path @i belongs to, by its port, if that is another one. */
+static struct rds_path *mprds_rightful(struct rds_conn *c, unsigned int i, unsigned int n)
+{
+	struct rds_path *p = c->paths[i], *q = NULL;
+
+	spin_lock_bh(&p->lock);
+	if (p->state == RDS_UP && p->adopted && !p->rx_as && p->peer_port % n != i)
+		q = c->paths[p->peer_port % n];
+	spin_unlock_bh(&p->lock);
+	return q;
+}
+
+/*
+ * Links that came before we knew that the peer's ports tell the path may be on the wrong one.
+ * They are taken down, the peer makes them again, and until they are gone their messages are
+ * judged, as those before, by the sequence of the path they belong to.
+ */
+static void mprds_repair(struct rds_conn *c)
+{
+	struct rds_path *to[RDS_MAX_PATHS] = {};
+	u64 next_rx[RDS_MAX_PATHS];
+	unsigned int i, n = c->npaths;
+
+	lockdep_assert_held(&c->setup);
+	if (n < 2 || rds_conn_is_active(c) || !READ_ONCE(c->peer_sport_idx))
+		return;
+	for (i = 0; i < n; i++)
+		to[i] = mprds_rightful(c, i, n);
+	for (i = 0; i < n; i++) {
+		if (!to[i])
+			continue;
+		spin_lock_bh(&c->paths[i]->lock);
+		next_rx[i] = c->paths[i]->next_rx;
+		c->paths[i]->next_rx = 0;
+		WRITE_ONCE(c->paths[i]->rx_as, to[i]);
+		spin_unlock_bh(&c->paths[i]->lock);
+	}
+	for (i = 0; i < n; i++) {
+		if (!to[i])
+			continue;
+		spin_lock_bh(&to[i]->lock);
+		to[i]->next_rx = max(to[i]->next_rx, next_rx[i]);
+		spin_unlock_bh(&to[i]->lock);
+		rds_stat_inc(link_misplaced);
+		rds_path_reset(c->paths[i]);
+	}
+}
+
 /**
  * rds_mprds_apply() - make the announced path count real
  * @c: the connection
@@ -351,6 +399,8 @@ bool rds_mprds_apply(struct rds_conn *c)
 	if (want && ok &&
 	    (want > c->npaths || (c->tx_paths <= 1 && mprds_tx_paths(c, want) > c->tx_paths)))
 		mprds_publish(c, want);
+	if (want)
+		mprds_repair(c);
 	mutex_unlock(&c->setup);
 	return ok;
 }

@@ -14,7 +14,6 @@
 #include <linux/jiffies.h>
 
 #include "core.h"
-#include "drop.h"
 #include "trace.h"
 
 /* Kernel pings and pongs that may wait on one path. */
@@ -59,18 +58,18 @@ int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npa
 	int err = 0;
 
 	spin_lock_bh(&p->lock);
-	if (rds_state_is_dying(p->state)) {
+	if (rds_state_is_dying(p->state) || READ_ONCE(p->conn->closing)) {
 		err = -ESHUTDOWN;
 	} else if (m->rs && npaths != READ_ONCE(p->conn->tx_paths)) {
 		err = -EAGAIN;
-	} else if (!m->rs && p->nr_control >= RDS_MAX_CONTROL) {
+	} else if (m->control && p->nr_control >= RDS_MAX_CONTROL) {
 		err = -ENOBUFS;
 	} else {
 		m->seq = p->next_tx++;
 		path_count_unacked(p, m);
 		list_add_tail(&m->node, &p->queue);
 		WRITE_ONCE(p->nr_queued, p->nr_queued + 1);
-		p->nr_control += !m->rs;
+		p->nr_control += m->control;
 		trace_rds_enqueue(p, m);
 	}
 	spin_unlock_bh(&p->lock);
@@ -314,7 +313,7 @@ void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos)
 		while ((m = list_first_entry_or_null(&p->sent, struct rds_message, node)) &&
 		       m->ack_pos <= pos) {
 			list_move_tail(&m->node, &done);
-			p->nr_control -= !m->rs;
+			p->nr_control -= m->control;
 			nr++;
 		}
 		if (nr)
@@ -330,14 +329,15 @@ void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos)
 
 static bool message_is_handshake(const struct rds_message *m)
 {
-	return !m->rs && (m->sport == RDS_PORT_PROBE || m->dport == RDS_PORT_PROBE);
+	return m->control && (m->sport == RDS_PORT_PROBE || m->dport == RDS_PORT_PROBE);
 }
 
 /**
  * rds_path_requeue_sent() - put unacknowledged messages back in front of the queue
  * @p: the path; its link is stopped, link mutex held
  *
- * Handshake messages are dropped: the next link begins with a new handshake.
+ * Handshake messages are dropped: the next link begins with a new handshake.  So are those
+ * that were taken back: TCP does not read their pages any more.
  */
 void rds_path_requeue_sent(struct rds_path *p)
 {
@@ -347,9 +347,9 @@ void rds_path_requeue_sent(struct rds_path *p)
 
 	spin_lock_bh(&p->lock);
 	list_for_each_entry_safe(m, next, &p->sent, node) {
-		if (message_is_handshake(m)) {
+		if (message_is_handshake(m) || (!m->rs && !m->control)) {
 			list_move_tail(&m->node, &drop);
-			p->nr_control--;
+			p->nr_control -= m->control;
 			continue;
 		}
 		m->flags |= RDS_FLAG_RETRANSMITTED;
@@ -362,84 +362,116 @@ void rds_path_requeue_sent(struct rds_path *p)
 	rds_message_settle(&drop);
 }
 
+static bool purge_matches(const struct rds_message *m, const struct rds_sock *rs,
+			  const u16 *dport)
+{
+	return !rs || (m->rs == rs && (!dport || m->dport == *dport));
+}
+
 /**
  * rds_path_purge() - take a socket's messages off the path
  * @p: the path
- * @rs: the socket, or NULL for everything
+ * @rs: the socket, held, or NULL for everything on a path that is gone
  * @dport: only those to this port, or NULL
+ * @why: reason
  * @out: gets the messages; the caller settles them
+ *
+ * A zero-copy message that the transport has taken may still be read from the user's pages,
+ * for the first time or again.  It leaves the socket but stays on the path, and its completion
+ * comes, when it is acknowledged or the link is gone.
  *
  * Context: any.
  */
 void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
-		    struct list_head *out)
+		    enum rds_drop_reason why, struct list_head *out)
 {
 	struct list_head *lists[] = { &p->sent, &p->queue };
 	struct rds_message *m, *next;
+	u32 bytes = 0, left = 0;
 	unsigned int i;
 
 	spin_lock_bh(&p->lock);
 	for (i = 0; i < ARRAY_SIZE(lists); i++) {
 		list_for_each_entry_safe(m, next, lists[i], node) {
-			if (rs && (m->rs != rs || (dport && m->dport != *dport)))
+			if (!purge_matches(m, rs, dport))
 				continue;
+			if (m->rs || m->control)
+				rds_drop_message(p, m, why);
+			if (rs && m->pin && lists[i] == &p->sent) {
+				bytes += m->charge;
+				left++;
+				m->charge = 0;
+				WRITE_ONCE(m->rs, NULL);
+				continue;
+			}
 			list_move_tail(&m->node, out);
-			p->nr_control -= !m->rs;
+			p->nr_control -= m->control;
 			if (lists[i] == &p->queue)
 				WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
 		}
 	}
 	spin_unlock_bh(&p->lock);
+	if (left)
+		rds_tx_release(rs, bytes, left);
+	while (left--)
+		rds_sock_put(rs);
 	if (!p->index)
 		rds_mprds_path0_acked(p->conn);
 }
 
-static void deliver_ping(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc)
+/**
+ * rds_path_pong() - answer a ping
+ * @p: path it came by
+ * @h: its header
+ *
+ * Context: any.
+ */
+void rds_path_pong(struct rds_path *p, const struct rds_hdr *h)
 {
-	enum rds_drop_reason why;
-	int err;
+	switch (rds_path_send_control(p, RDS_PORT_KERNEL, h->sport)) {
+	case 0:
+		break;
+	case -ENOBUFS:
+		rds_drop(p, h, RDS_DROP_PONG_LIMIT);
+		break;
+	case -ESHUTDOWN:
+		rds_drop(p, h, RDS_DROP_EXPIRED);
+		break;
+	default:
+		rds_drop(p, h, RDS_DROP_PONG_NOMEM);
+	}
+}
 
+static void deliver_ping(struct rds_path *p, const struct rds_hdr *h)
+{
 	if (!h->sport) {
-		rds_stat_inc(recv_drop_ports_zero);
-		trace_rds_drop(p, h, RDS_DROP_PORTS_ZERO);
+		rds_drop(p, h, RDS_DROP_PORTS_ZERO);
 		return;
 	}
 	rds_stat_inc(recv_ping);
 	if (h->sport == RDS_PORT_PROBE) {
 		rds_mprds_received(p, h);
 	} else if (rds_cong_test(p->conn, h->sport)) {
-		rds_stat_inc(pong_congested);
 		rds_stat_inc(cong_send_error);
-		trace_rds_drop(p, h, RDS_DROP_PONG_CONGESTED);
+		rds_drop(p, h, RDS_DROP_PONG_CONGESTED);
 		return;
 	}
-	err = rds_path_send_control(p, RDS_PORT_KERNEL, h->sport);
-	if (!err || err == -ESHUTDOWN)
-		return;
-	if (err == -ENOBUFS) {
-		why = RDS_DROP_PONG_LIMIT;
-		rds_stat_inc(pong_limit);
-	} else {
-		why = RDS_DROP_PONG_NOMEM;
-		rds_stat_inc(pong_nomem);
-	}
-	trace_rds_drop(p, h, why);
+	rds_path_pong(p, h);
 }
 
 /* Frames that are not for a socket.  True if consumed (the caller still owns @inc). */
-static bool deliver_kernel(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc)
+static bool deliver_kernel(struct rds_path *p, const struct rds_hdr *h)
 {
 	if (!READ_ONCE(p->conn->rn->sysctl.ping_enable)) {
 		if (h->dport != RDS_PORT_KERNEL)
 			return false;
 		/* To the reference's counters it is a port that nobody has. */
 		rds_stat_inc(recv_drop_no_sock);
-		rds_stat_inc(recv_drop_ping_disabled);
-		trace_rds_drop(p, h, RDS_DROP_PING_DISABLED);
+		rds_drop(p, h, RDS_DROP_PING_DISABLED);
 		return true;
 	}
 	if (h->dport == RDS_PORT_KERNEL) {
-		deliver_ping(p, h, inc);
+		deliver_ping(p, h);
 		return true;
 	}
 	if (h->dport == RDS_PORT_PROBE && h->sport == RDS_PORT_KERNEL) {
@@ -452,21 +484,21 @@ static bool deliver_kernel(struct rds_path *p, const struct rds_hdr *h, struct r
 /* The sequence rule, under the lock because a changed generation resets other paths too. */
 static bool deliver_is_new(struct rds_path *p, const struct rds_hdr *h)
 {
+	struct rds_path *q = READ_ONCE(p->rx_as) ?: p;
 	enum rds_seq_verdict v;
 
-	spin_lock_bh(&p->lock);
+	spin_lock_bh(&q->lock);
 	if (rds_legacy_peer(p->conn) && h->sport > RDS_PORT_PROBE)
-		v = rds_legacy_accept(p, h);
+		v = rds_legacy_accept(q, h);
 	else
-		v = rds_seq_accept(&p->next_rx, h->seq, h->flags);
-	spin_unlock_bh(&p->lock);
+		v = rds_seq_accept(&q->next_rx, h->seq, h->flags);
+	spin_unlock_bh(&q->lock);
 
 	if (v == RDS_SEQ_REWIND)
 		rds_stat_inc(recv_rewind);
 	if (v != RDS_SEQ_DUP)
 		return true;
-	rds_stat_inc(recv_drop_old_seq);
-	trace_rds_drop(p, h, RDS_DROP_OLD_SEQ);
+	rds_drop(p, h, RDS_DROP_OLD_SEQ);
 	return false;
 }
 
@@ -488,8 +520,7 @@ void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
 	inc->len = h->len;
 	inc->seq = h->seq;
 	if (epoch != READ_ONCE(p->epoch)) {
-		rds_stat_inc(recv_stale_epoch);
-		trace_rds_drop(p, h, RDS_DROP_STALE_EPOCH);
+		rds_drop(p, h, RDS_DROP_STALE_EPOCH);
 		goto done;
 	}
 	if (!READ_ONCE(c->answered))
@@ -503,7 +534,7 @@ void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
 		goto done;
 	if (h->flags & RDS_FLAG_ACK_REQUIRED)
 		rds_stat_inc(recv_ack_required);
-	if (unlikely(h->dport <= RDS_PORT_PROBE) && deliver_kernel(p, h, inc))
+	if (unlikely(h->dport <= RDS_PORT_PROBE) && deliver_kernel(p, h))
 		goto done;
 
 	inc->saddr = c->key.faddr;

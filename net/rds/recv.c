@@ -15,7 +15,6 @@
 #include <net/compat.h>
 
 #include "core.h"
-#include "drop.h"
 #include "trace.h"
 
 /* ---- the incoming object --------------------------------------------------- */
@@ -91,11 +90,15 @@ void rds_inc_put(struct rds_incoming *inc)
 /* Charge the socket, and through it its cgroup.  A refusal is counted, not obeyed. */
 static void rx_charge(struct sock *sk, struct rds_incoming *inc)
 {
+	struct rds_rx *rx = &rds_sk(sk)->rx;
 	int size = sizeof(*inc) + inc->len;
 
+	rx->mem += size;
+	rx->refused = false;
 	if (size > sk->sk_forward_alloc &&
 	    !__sk_mem_schedule(sk, size - sk->sk_forward_alloc, SK_MEM_RECV)) {
 		inc->charge = 0;
+		rx->refused = true;
 		rds_stat_inc(recv_uncharged);
 		return;
 	}
@@ -106,6 +109,7 @@ static void rx_charge(struct sock *sk, struct rds_incoming *inc)
 
 static void rx_uncharge(struct sock *sk, struct rds_incoming *inc)
 {
+	rds_sk(sk)->rx.mem -= sizeof(*inc) + inc->len;
 	if (!inc->charge)
 		return;
 	atomic_sub(inc->charge, &sk->sk_rmem_alloc);
@@ -115,13 +119,22 @@ static void rx_uncharge(struct sock *sk, struct rds_incoming *inc)
 
 /* ---- delivery ------------------------------------------------------------------ */
 
+/* Empty again, but what kind of pass it is stays. */
+static void batch_reset(struct rds_rx_batch *b)
+{
+	bool forced = b->forced;
+
+	rds_rx_batch_init(b);
+	b->forced = forced;
+}
+
 static void batch_drop(struct rds_rx_batch *b)
 {
 	struct rds_incoming *inc, *next;
 
-	rds_stat_add(recv_drop_dead_sock, b->nr);
 	list_for_each_entry_safe(inc, next, &b->list, node) {
 		list_del_init(&inc->node);
+		rds_drop_incoming(inc, RDS_DROP_DEAD_SOCK);
 		rds_inc_put(inc);
 	}
 }
@@ -142,6 +155,9 @@ void rds_recv_flush(struct rds_rx_batch *b)
 	if (!rs)
 		return;
 	sk = rds_rs_to_sk(rs);
+	/* The pass has only looked at the socket. */
+	if (!b->nr)
+		goto out;
 	spin_lock_bh(&rs->rx.lock);
 	closed = rs->rx.closed;
 	if (!closed) {
@@ -161,8 +177,9 @@ void rds_recv_flush(struct rds_rx_batch *b)
 		rds_cong_update(rs);
 		sk->sk_data_ready(sk);
 	}
+out:
 	rds_sock_put(rs);
-	rds_rx_batch_init(b);
+	batch_reset(b);
 }
 
 /* Extension headers of a data message for a bound socket. */
@@ -178,6 +195,33 @@ static void deliver_ext(const struct rds_hdr *h, struct rds_incoming *inc)
 }
 
 /**
+ * rds_recv_target() - make the batch one for the socket bound to a destination
+ * @rn: namespace of the connection
+ * @dst: destination address
+ * @port: destination port
+ * @scope: interface of a link-local @dst, else 0
+ * @b: batch; @b->rs is NULL if nobody is bound
+ *
+ * Context: any, no lock of RDS held.
+ */
+void rds_recv_target(struct rds_net *rn, const struct in6_addr *dst, u16 port, u32 scope,
+		     struct rds_rx_batch *b)
+{
+	if (b->rs && b->port == port && ipv6_addr_equal(&b->rs->bound.ip, dst))
+		return;
+	rds_recv_flush(b);
+	b->rs = rds_port_find(rn, dst, port, rds_addr_is_linklocal(dst) ? scope : 0);
+	b->port = port;
+}
+
+/* A link that goes away brings what it has received, but not without end. */
+static bool batch_overfull(const struct rds_rx_batch *b)
+{
+	return b->forced &&
+	       READ_ONCE(b->rs->rx.mem) + b->bytes > RDS_RX_FORCED * rds_rx_limit(b->rs);
+}
+
+/**
  * rds_recv_deliver() - give a message to the socket bound to its destination
  * @rn: namespace of the connection
  * @dst: destination address; the port is in @inc
@@ -190,18 +234,16 @@ static void deliver_ext(const struct rds_hdr *h, struct rds_incoming *inc)
 void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const struct rds_hdr *h,
 		      struct rds_incoming *inc, struct rds_rx_batch *b)
 {
-	u32 scope = rds_addr_is_linklocal(dst) ? inc->scope : 0;
-
+	rds_recv_target(rn, dst, inc->dport, inc->scope, b);
 	if (!rds_addr_is_linklocal(&inc->saddr))
 		inc->scope = 0;
-	if (!b->rs || b->port != inc->dport || !ipv6_addr_equal(&b->rs->bound.ip, dst)) {
-		rds_recv_flush(b);
-		b->rs = rds_port_find(rn, dst, inc->dport, scope);
-		b->port = inc->dport;
-	}
 	if (!b->rs) {
-		rds_stat_inc(recv_drop_no_sock);
-		trace_rds_drop(NULL, h, RDS_DROP_NO_SOCK);
+		rds_drop(NULL, h, RDS_DROP_NO_SOCK);
+		rds_inc_put(inc);
+		return;
+	}
+	if (batch_overfull(b)) {
+		rds_drop(NULL, h, RDS_DROP_FULL);
 		rds_inc_put(inc);
 		return;
 	}
@@ -257,6 +299,7 @@ void rds_rx_purge(struct rds_sock *rs)
 
 	list_for_each_entry_safe(inc, next, &incs, node) {
 		list_del_init(&inc->node);
+		rds_drop_incoming(inc, RDS_DROP_UNREAD);
 		rds_inc_put(inc);
 	}
 	list_for_each_entry_safe(n, n2, &notes, node)
@@ -434,8 +477,10 @@ static void recv_untake(struct rds_sock *rs, struct rds_incoming *inc)
 		rx_charge(rds_rs_to_sk(rs), inc);
 	}
 	spin_unlock_bh(&rs->rx.lock);
-	if (closed)
+	if (closed) {
+		rds_drop_incoming(inc, RDS_DROP_UNREAD);
 		rds_inc_put(inc);
+	}
 }
 
 static int recv_put_stamp(struct sock *sk, struct msghdr *msg, ktime_t stamp)

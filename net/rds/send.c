@@ -344,13 +344,11 @@ out_revert:
 struct cancel_ctx {
 	struct rds_sock *rs;
 	const struct rds_addr *dst;
-	unsigned int nr;
 };
 
 static void cancel_conn(struct rds_conn *c, void *arg)
 {
 	struct cancel_ctx *x = arg;
-	struct rds_message *m;
 	LIST_HEAD(out);
 	unsigned int i;
 
@@ -364,10 +362,9 @@ static void cancel_conn(struct rds_conn *c, void *arg)
 		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
 
 		if (p)
-			rds_path_purge(p, x->rs, x->dst ? &x->dst->port : NULL, &out);
+			rds_path_purge(p, x->rs, x->dst ? &x->dst->port : NULL,
+				       x->dst ? RDS_DROP_CANCELLED : RDS_DROP_CLOSED, &out);
 	}
-	list_for_each_entry(m, &out, node)
-		x->nr++;
 	rds_message_settle(&out);
 }
 
@@ -388,9 +385,5 @@ int rds_cancel(struct rds_sock *rs, const struct rds_addr *dst)
 	if (!rds_is_bound(rs) || !atomic_read(&rs->tx_msgs))
 		return 0;
 	rds_conn_for_each(rds_net(sock_net(rds_rs_to_sk(rs))), cancel_conn, &x);
-	if (dst)
-		rds_stat_add(send_cancelled, x.nr);
-	else
-		rds_stat_add(send_closed_unacked, x.nr);
 	return 0;
 }

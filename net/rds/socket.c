@@ -321,7 +321,7 @@ static int rds_release(struct socket *sock)
 	rds_rx_purge(rs);
 	rds_cong_forget(rs);
 	if (rs->traces.rx_traces)
-		static_branch_dec(&rds_rx_trace_key);
+		static_branch_slow_dec_deferred(&rds_rx_trace_key);
 
 	rds_transport_put(rs->trans);
 	rs->trans = NULL;
@@ -391,6 +391,7 @@ static void init_sock(struct rds_sock *rs, struct rds_net *rn)
 	spin_lock_init(&rs->addr_lock);
 	spin_lock_init(&rs->rx.lock);
 	INIT_LIST_HEAD(&rs->rx.queue);
+	INIT_LIST_HEAD(&rs->rx.stalled);
 	INIT_LIST_HEAD(&rs->rx.notes);
 	INIT_LIST_HEAD(&rs->rx.zrecords);
 	/* Updates before our time are no event for this socket. */

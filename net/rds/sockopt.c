@@ -11,7 +11,8 @@
 
 #include "core.h"
 
-DEFINE_STATIC_KEY_FALSE(rds_rx_trace_key);
+/* Off again only after a while: each change patches code on all CPUs, and any user can ask. */
+DEFINE_STATIC_KEY_DEFERRED_FALSE(rds_rx_trace_key, HZ);
 
 union opt_arg {
 	int val;
@@ -159,9 +160,9 @@ static int set_traces(struct rds_sock *rs, const union opt_arg *arg, unsigned in
 
 	lock_sock(&rs->sk);
 	if (new.rx_traces && !rs->traces.rx_traces)
-		static_branch_inc(&rds_rx_trace_key);
+		static_branch_deferred_inc(&rds_rx_trace_key);
 	else if (!new.rx_traces && rs->traces.rx_traces)
-		static_branch_dec(&rds_rx_trace_key);
+		static_branch_slow_dec_deferred(&rds_rx_trace_key);
 	rs->traces = new;
 	release_sock(&rs->sk);
 	return err;

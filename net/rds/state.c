@@ -57,6 +57,8 @@ static enum rds_action path_apply(struct rds_path *p, enum rds_event ev)
 
 	lockdep_assert_held(&p->lock);
 	WRITE_ONCE(p->state, t.next);
+	if (from == RDS_UP && t.next != RDS_UP)
+		WRITE_ONCE(p->conn->last_used, jiffies);
 	if (from != t.next)
 		trace_rds_state_change(p, from, t.next, ev);
 
@@ -68,12 +70,12 @@ static enum rds_action path_apply(struct rds_path *p, enum rds_event ev)
 			p->parked = false;
 		WRITE_ONCE(p->epoch, p->epoch + 1);
 		p->action = t.action;
-		queue_work(rds_wq, &p->ctl_work);
+		mod_delayed_work(rds_wq, &p->ctl_work, 0);
 		break;
 	case RDS_ACT_STOP:
 		rds_stat_inc(conn_reset);
 		p->action = t.action;
-		queue_work(rds_wq, &p->ctl_work);
+		mod_delayed_work(rds_wq, &p->ctl_work, 0);
 		break;
 	case RDS_ACT_UP:
 		path_came_up(p);
@@ -126,16 +128,26 @@ static enum rds_event stopped_event(const struct rds_path *p)
 	return RDS_EV_STOPPED_IDLE;
 }
 
+/*
+ * One step of a tear-down.  Peers that are slow to answer, on purpose perhaps, cost a timer
+ * and no thread, so that they do not keep the works of other paths waiting.
+ */
 static void path_stop(struct rds_path *p)
 {
 	const struct rds_transport *t = p->conn->key.trans;
+	unsigned long again = t->stop(p, rds_state_is_dying(READ_ONCE(p->state)));
 
-	t->stop(p, rds_state_is_dying(READ_ONCE(p->state)));
+	if (again) {
+		/* Not if it is queued already, because something has happened meanwhile. */
+		queue_delayed_work(rds_wq, &p->ctl_work, again);
+		return;
+	}
 	rds_path_requeue_sent(p);
 	if (!p->index)
 		rds_cong_link_lost(p->conn);
 
 	spin_lock_bh(&p->lock);
+	p->action = RDS_ACT_NONE;
 	path_apply(p, stopped_event(p));
 	spin_unlock_bh(&p->lock);
 	if (p->index && READ_ONCE(p->nr_queued))
@@ -145,24 +157,23 @@ static void path_stop(struct rds_path *p)
 static void path_start(struct rds_path *p, u32 epoch, bool adopt)
 {
 	const struct rds_transport *t = p->conn->key.trans;
-	int err = rds_cong_link_setup(p->conn);
+	int err = t->start(p, epoch, adopt);
 
-	if (!err)
-		err = t->start(p, epoch, adopt);
 	if (err < 0)
 		rds_path_drop(p, epoch, err);
 }
 
 static void path_ctl_work(struct work_struct *work)
 {
-	struct rds_path *p = container_of(work, struct rds_path, ctl_work);
+	struct rds_path *p = container_of(to_delayed_work(work), struct rds_path, ctl_work);
 	enum rds_action act;
 	u32 epoch;
 
 	mutex_lock(&p->link);
 	spin_lock_bh(&p->lock);
 	act = p->action;
-	p->action = RDS_ACT_NONE;
+	if (act != RDS_ACT_STOP)
+		p->action = RDS_ACT_NONE;
 	epoch = p->epoch;
 	spin_unlock_bh(&p->lock);
 
@@ -202,7 +213,7 @@ void rds_path_init_state(struct rds_path *p)
 {
 	p->state = RDS_DOWN;
 	p->action = RDS_ACT_NONE;
-	INIT_WORK(&p->ctl_work, path_ctl_work);
+	INIT_DELAYED_WORK(&p->ctl_work, path_ctl_work);
 	INIT_DELAYED_WORK(&p->timer, path_timer);
 	init_completion(&p->gone);
 }
@@ -245,22 +256,43 @@ void rds_path_hurry(struct rds_path *p)
 /**
  * rds_path_accept() - the transport parked an incoming link
  * @p: the path
+ * @again: it was parked before, and others are being taken
  *
  * Context: any.
- * Return: 0 if it will be adopted, -ECONNREFUSED if the transport has to discard it.
+ * Return: 0 if it will be adopted; -EAGAIN if the connection is going away, look for it again;
+ * the transport has to discard the link or try again.
  */
-int rds_path_accept(struct rds_path *p)
+int rds_path_accept(struct rds_path *p, bool again)
 {
-	enum rds_action act;
+	bool was_parked;
+	int err = 0;
 
 	spin_lock_bh(&p->lock);
+	was_parked = p->parked;
 	p->parked = true;
-	act = path_apply(p, RDS_EV_ACCEPT);
-	if (act == RDS_ACT_REFUSE)
-		p->parked = false;
+	if ((!again && READ_ONCE(p->conn->closing)) ||
+	    path_apply(p, RDS_EV_ACCEPT) == RDS_ACT_REFUSE) {
+		p->parked = was_parked;
+		err = -EAGAIN;
+	}
 	spin_unlock_bh(&p->lock);
 	WRITE_ONCE(p->conn->last_used, jiffies);
-	return act == RDS_ACT_REFUSE ? -ECONNREFUSED : 0;
+	return err;
+}
+
+/**
+ * rds_path_peer_port() - where the link that is being adopted comes from
+ * @p: the path
+ * @port: the peer's port
+ *
+ * Context: any.
+ */
+void rds_path_peer_port(struct rds_path *p, u16 port)
+{
+	spin_lock_bh(&p->lock);
+	p->peer_port = port;
+	WRITE_ONCE(p->rx_as, NULL);
+	spin_unlock_bh(&p->lock);
 }
 
 /**
@@ -324,26 +356,41 @@ void rds_path_reset(struct rds_path *p)
 	spin_unlock_bh(&p->lock);
 }
 
+static void path_stop_again(struct rds_path *p)
+{
+	lockdep_assert_held(&p->lock);
+	if (p->action == RDS_ACT_STOP)
+		mod_delayed_work(rds_wq, &p->ctl_work, 0);
+}
+
+/**
+ * rds_path_stop_again() - what the transport's stop() waits for has happened
+ * @p: the path
+ *
+ * Context: any.
+ */
+void rds_path_stop_again(struct rds_path *p)
+{
+	spin_lock_bh(&p->lock);
+	path_stop_again(p);
+	spin_unlock_bh(&p->lock);
+}
+
 /**
  * rds_path_doom() - begin the destruction of a path
  * @p: the path
- * @if_idle: only if no message is queued or unacknowledged and no link is parked
  *
  * From here on rds_path_enqueue() refuses messages.
  *
  * Context: any.
- * Return: false if @if_idle and the path is in use; nothing was done.
  */
-bool rds_path_doom(struct rds_path *p, bool if_idle)
+void rds_path_doom(struct rds_path *p)
 {
-	bool idle;
-
 	spin_lock_bh(&p->lock);
-	idle = !p->parked && list_empty(&p->queue) && list_empty(&p->sent);
-	if (!if_idle || idle)
-		path_apply(p, RDS_EV_DESTROY);
+	path_apply(p, RDS_EV_DESTROY);
+	/* A tear-down under way is not orderly any more. */
+	path_stop_again(p);
 	spin_unlock_bh(&p->lock);
-	return !if_idle || idle;
 }
 
 /**
@@ -361,7 +408,7 @@ void rds_path_reap(struct rds_path *p)
 
 	wait_for_completion(&p->gone);
 	cancel_delayed_work_sync(&p->timer);
-	cancel_work_sync(&p->ctl_work);
+	cancel_delayed_work_sync(&p->ctl_work);
 	cancel_work_sync(&p->pump_work);
 	if (t->discard)
 		t->discard(p);

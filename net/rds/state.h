@@ -107,6 +107,11 @@ static inline bool rds_state_has_link(enum rds_state s)
 	       s == RDS_ERROR || s == RDS_DYING;
 }
 
+static inline bool rds_state_is_stopping(enum rds_state s)
+{
+	return s == RDS_DISCONNECTING || s == RDS_ERROR;
+}
+
 static inline bool rds_state_is_dying(enum rds_state s)
 {
 	return s == RDS_DYING || s == RDS_GONE;

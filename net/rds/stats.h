@@ -51,9 +51,11 @@
 	X(event_stale)				\
 	X(link_refused)				\
 	X(link_parked)				\
+	X(link_misplaced)			\
 	X(conn_created)				\
 	X(conn_expired)				\
 	X(conn_limit)				\
+	X(conn_share)				\
 	X(recv_stale_epoch)			\
 	X(recv_rewind)				\
 	X(recv_drop_ports_zero)			\
@@ -63,10 +65,16 @@
 	X(recv_handshake_ignored)		\
 	X(recv_ext_unknown)			\
 	X(recv_uncharged)			\
+	X(recv_stalled)				\
+	X(recv_drop_full)			\
+	X(recv_drop_unread)			\
+	X(recv_partial_limit)			\
+	X(recv_flow_limit)			\
 	X(recv_generation_change)		\
 	X(pong_limit)				\
 	X(pong_nomem)				\
 	X(pong_congested)			\
+	X(send_expired)				\
 	X(send_cancelled)			\
 	X(send_closed_unacked)			\
 	X(send_retransmitted)			\

@@ -41,6 +41,8 @@ static int idle_timeout_handler(const struct ctl_table *table, int write, void *
 	  .proc_handler = proc_doulongvec_ms_jiffies_minmax }
 
 static int least_timeout_ms = 1000;
+/* One message of the largest size must always fit. */
+static unsigned long least_peer_bytes = 2 * RDS_MAX_MSG_SIZE;
 
 enum { ROW_MIN_DELAY, ROW_MAX_DELAY };
 
@@ -55,6 +57,10 @@ static const struct ctl_table rows[] = {
 	ROW_INT(max_conns, SYSCTL_ONE, proc_dointvec_minmax),
 	/* A connection nobody ever answered is forgotten after this time without a send. */
 	ROW_INT(idle_conn_timeout_ms, &least_timeout_ms, idle_timeout_handler),
+	/* What peers can make the namespace hold that no socket is charged for. */
+	{ .procname = "max_peer_bytes", .data = FIELD(unsigned long, max_peer_bytes),
+	  .maxlen = sizeof(unsigned long), .mode = 0644,
+	  .proc_handler = proc_doulongvec_minmax, .extra1 = &least_peer_bytes },
 };
 
 /**
@@ -70,6 +76,7 @@ void rds_sysctl_defaults(struct rds_net *rn)
 	rn->sysctl.ping_enable = 1;
 	rn->sysctl.max_conns = 16384;
 	rn->sysctl.idle_conn_timeout_ms = 60 * MSEC_PER_SEC;
+	rn->sysctl.max_peer_bytes = rds_peer_bytes_default();
 }
 
 /**

@@ -22,9 +22,9 @@
 	X(WANT) X(TIMER) X(ACCEPT) X(LINK_UP) X(DROP) X(STOPPED_ADOPT)	\
 	X(STOPPED_RETRY) X(STOPPED_IDLE) X(DESTROY)
 #define RDS_TRACE_DROPS(X)		\
-	X(OLD_SEQ) X(NO_SOCK) X(DEAD_SOCK) X(PORTS_ZERO) X(BAD_CONG) X(PING_DISABLED)	\
+	X(OLD_SEQ) X(NO_SOCK) X(DEAD_SOCK) X(UNREAD) X(PORTS_ZERO) X(BAD_CONG) X(PING_DISABLED)	\
 	X(PONG_LIMIT) X(PONG_NOMEM) X(PONG_CONGESTED) X(STALE_EPOCH)	\
-	X(EXPIRED) X(CANCELLED) X(CLOSED)
+	X(FULL) X(EXPIRED) X(CANCELLED) X(CLOSED)
 #endif
 
 #define RDS_DEF_STATE(n)	TRACE_DEFINE_ENUM(RDS_##n);
@@ -180,7 +180,7 @@ TRACE_EVENT(rds_deliver,
 		  __entry->laddr, __entry->dport)
 );
 
-/* @p is NULL where the path is not known, @h for a message of our own that is given up */
+/* @p is NULL where the path is not known */
 TRACE_EVENT(rds_drop,
 	TP_PROTO(const struct rds_path *p, const struct rds_hdr *h, enum rds_drop_reason reason),
 	TP_ARGS(p, h, reason),

@@ -263,20 +263,3 @@ void rds_transport_walk_paths(struct rds_transport *t, struct net *net,
 
 	rds_conn_for_each(rds_net(net), visit_paths, &w);
 }
-
-static void reset_path(struct rds_path *p, void *unused)
-{
-	rds_path_reset(p);
-}
-
-/**
- * rds_transport_reset_net() - make all links of a transport anew
- * @t: transport
- * @net: namespace
- *
- * For settings that only take effect on a new link.
- */
-void rds_transport_reset_net(struct rds_transport *t, struct net *net)
-{
-	rds_transport_walk_paths(t, net, reset_path, NULL);
-}

@@ -405,6 +405,26 @@ enum rds_seq_verdict rds_seq_accept(u64 *next, u64 seq, u8 flags)
 	return old ? RDS_SEQ_REWIND : RDS_SEQ_NEW;
 }
 
+/**
+ * rds_seq_widen() - a whole sequence number from its low bits
+ * @near: a number less than half the range of the low bits away from it
+ * @low: the low bits
+ * @bits: how many, 1 to 62
+ *
+ * Return: the number closest to @near that ends in @low.
+ */
+u64 rds_seq_widen(u64 near, u64 low, unsigned int bits)
+{
+	u64 range = 1ULL << bits, half = range / 2;
+	u64 seq = (near & ~(range - 1)) | (low & (range - 1));
+
+	if (seq > near && seq - near > half)
+		return seq >= range ? seq - range : seq;
+	if (near > seq && near - seq > half)
+		return seq + range > seq ? seq + range : seq;
+	return seq;
+}
+
 static bool flow_repeat_is_new(u64 next, const struct rds_flow_seq *flow, bool fanned,
 			       bool path0, u64 seq)
 {

@@ -168,6 +168,8 @@ struct rds_flow_seq {
 enum rds_seq_verdict rds_seq_accept_flow(u64 *next, struct rds_flow_seq *flow, bool fanned,
 					 bool path0, u64 seq, u8 flags);
 
+u64 rds_seq_widen(u64 near, u64 low, unsigned int bits);
+
 /* Little-endian bitmap of ports, independent of host byte order and word size. */
 static inline bool rds_map_test(const u8 *map, u16 port)
 {

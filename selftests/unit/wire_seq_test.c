@@ -98,6 +98,33 @@ static void flow__truth_table(void)
 	}
 }
 
+/* What is kept of a number is enough to tell which one near another it was. */
+static void flow__low_bits(void)
+{
+	static const unsigned int widths[] = { 1, 2, 8, 30, 62 };
+	static const u64 bases[] = { 1000, 1ULL << 30, 5ULL << 30, (1ULL << 62) + 7, 3ULL << 62 };
+	unsigned int w, b;
+	long long d;
+
+	for (w = 0; w < sizeof(widths) / sizeof(*widths); w++) {
+		for (b = 0; b < sizeof(bases) / sizeof(*bases); b++) {
+			long long half = 1LL << (widths[w] - 1);
+
+			for (d = -300; d <= 300; d++) {
+				u64 last = bases[b] + d;
+				u64 low = last & ((1ULL << widths[w]) - 1);
+
+				if (d <= -half || d >= half)
+					continue;
+				EXPECT_EQ(rds_seq_widen(bases[b], low, widths[w]), last);
+			}
+		}
+	}
+	/* Near zero there is nothing below. */
+	EXPECT_EQ(rds_seq_widen(1, 255, 8), 255);
+	EXPECT_EQ(rds_seq_widen(0, 0, 30), 0);
+}
+
 /* A peer that started again: its first message has no flag, the next repeat is judged anew. */
 static void flow__restarted_peer(void)
 {
@@ -204,6 +231,7 @@ static const struct unit_test tests[] = {
 	CASE(accept__first_message_and_gaps),
 	CASE(flow__ports_decide_after_the_fan_out),
 	CASE(flow__truth_table),
+	CASE(flow__low_bits),
 	CASE(flow__restarted_peer),
 	CASE(model__link_breaks_before_the_ack),
 	CASE(model__sender_restarts),

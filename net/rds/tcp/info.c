@@ -27,6 +27,7 @@ static const char *const rds_tcp_stat_names[] = {
 	[RDS_TCP_RX_NOMEM]		= "tcp_rx_nomem",
 	[RDS_TCP_TX_NOMEM]		= "tcp_tx_nomem",
 	[RDS_TCP_NO_SOURCE_PORT]	= "tcp_no_source_port",
+	[RDS_TCP_PARTIAL_EVICTED]	= "tcp_partial_evicted",
 };
 
 const struct rds_stat_desc rds_tcp_stat_desc = {

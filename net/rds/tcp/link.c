@@ -40,11 +40,12 @@
 
 /* A peer that acknowledges nothing for so long is gone, as an idle one that keepalive lost. */
 #define RDS_TCP_USER_TIMEOUT	30000
+/* Links made anew for a sysctl before the others wait a moment. */
+#define RDS_TCP_RESIZE_BURST	64
+#define RDS_TCP_RESIZE_PAUSE	(HZ / 20 + 1)
+
 /* Give up a connect after 7 s and dial anew, instead of waiting ever longer between SYNs. */
 #define RDS_TCP_SYN_COUNT	2
-
-/* Pause before going on after a shortage of memory. */
-#define RDS_TCP_RETRY_DELAY	(HZ / 50 + 1)
 
 union rds_tcp_addr {
 	struct sockaddr sa;
@@ -69,6 +70,22 @@ static int rds_tcp_addr(union rds_tcp_addr *a, const struct in6_addr *addr, u16 
 	return sizeof(a->in6);
 }
 
+/* Buffer sizes as the sysctls say; TCP socket locked. */
+static void rds_tcp_set_sizes(struct rds_tcp_net *rn, struct sock *sk)
+{
+	int sndbuf = READ_ONCE(rn->sndbuf);
+	int rcvbuf = READ_ONCE(rn->rcvbuf);
+
+	if (sndbuf > 0) {
+		WRITE_ONCE(sk->sk_sndbuf, sndbuf);
+		sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
+	}
+	if (rcvbuf > 0) {
+		WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
+		sk->sk_userlocks |= SOCK_RCVBUF_LOCK;
+	}
+}
+
 /**
  * rds_tcp_set_options() - options of every data socket
  * @rn: the namespace
@@ -80,8 +97,6 @@ static int rds_tcp_addr(union rds_tcp_addr *a, const struct in6_addr *addr, u16 
 void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock)
 {
 	struct sock *sk = sock->sk;
-	int sndbuf = READ_ONCE(rn->sndbuf);
-	int rcvbuf = READ_ONCE(rn->rcvbuf);
 
 	tcp_sock_set_nodelay(sk);
 	sock_set_keepalive(sk);
@@ -94,15 +109,27 @@ void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock)
 	lock_sock(sk);
 	sk->sk_allocation = GFP_NOFS;
 	sk->sk_use_task_frag = false;
-	if (sndbuf > 0) {
-		WRITE_ONCE(sk->sk_sndbuf, sndbuf);
-		sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
-	}
-	if (rcvbuf > 0) {
-		WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
-		sk->sk_userlocks |= SOCK_RCVBUF_LOCK;
-	}
+	rds_tcp_set_sizes(rn, sk);
 	release_sock(sk);
+}
+
+/**
+ * rds_tcp_resize() - apply a sysctl to a path: its link is made anew
+ * @p: path
+ * @arg: &struct rds_tcp_resize
+ *
+ * After a number of links the others wait, so that they do not all come back at once.
+ *
+ * Context: process, may sleep.
+ */
+void rds_tcp_resize(struct rds_path *p, void *arg)
+{
+	struct rds_tcp_path *tp = rds_path_priv(p);
+	struct rds_tcp_resize *r = arg;
+
+	rds_path_drop(p, READ_ONCE(tp->epoch), -ECONNABORTED);
+	if (++r->dropped % RDS_TCP_RESIZE_BURST == 0 && !signal_pending(current))
+		schedule_timeout_interruptible(RDS_TCP_RESIZE_PAUSE);
 }
 
 /* The link is established; TCP socket locked.  False if the core is about to start() anew. */
@@ -173,7 +200,7 @@ static void rds_tcp_attach(struct rds_tcp_path *tp, struct socket *sock)
 static void rds_tcp_detach(struct rds_tcp_path *tp, struct sock *sk)
 {
 	lock_sock(sk);
-	rds_tcp_read(tp, sk);
+	rds_tcp_read(tp, sk, true);
 	rds_tcp_settle(tp, sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	WRITE_ONCE(sk->sk_data_ready, tp->data_ready);
@@ -259,9 +286,12 @@ static int rds_tcp_adopt(struct rds_tcp_path *tp)
 
 	sk = sock->sk;
 	lock_sock(sk);
+	/* They may have changed while it was parked. */
+	rds_tcp_set_sizes(rds_tcp_net(rds_path_net(tp->path)), sk);
 	rds_tcp_attach(tp, sock);
+	rds_path_peer_port(tp->path, ntohs(inet_sk(sk)->inet_dport));
 	if (rds_tcp_link_up(tp, sk)) {
-		rds_tcp_read(tp, sk);
+		rds_tcp_read(tp, sk, false);
 		/* The peer may have closed it by now; what it sent before counts. */
 		if (sk->sk_state != TCP_ESTABLISHED)
 			rds_path_drop(tp->path, tp->epoch, rds_tcp_why(sk));
@@ -282,13 +312,9 @@ static int rds_tcp_adopt(struct rds_tcp_path *tp)
 int rds_tcp_start(struct rds_path *p, u32 epoch, bool adopt)
 {
 	struct rds_tcp_path *tp = rds_path_priv(p);
-	int err;
 
 	if (WARN_ON_ONCE(tp->sock))
 		return -EISCONN;
-	err = rds_tcp_tx_init(tp);
-	if (err)
-		return err;
 	tp->epoch = epoch;
 	return adopt ? rds_tcp_adopt(tp) : rds_tcp_dial(tp);
 }
@@ -296,8 +322,11 @@ int rds_tcp_start(struct rds_path *p, u32 epoch, bool adopt)
 /* How long may stop() still wait, given when it began and what has been reached? */
 static unsigned long rds_tcp_drain_limit(struct rds_tcp_path *tp, struct sock *sk)
 {
-	bool parked = READ_ONCE(tp->nr_parked);
+	unsigned int parked = READ_ONCE(tp->nr_parked);
 
+	/* The peer has left this link twice: it says no more on it. */
+	if (parked > 1)
+		return 0;
 	switch (sk->sk_state) {
 	case TCP_CLOSE:
 		return 0;
@@ -314,64 +343,70 @@ static unsigned long rds_tcp_drain_limit(struct rds_tcp_path *tp, struct sock *s
 
 /*
  * Orderly end: send what is in TCP's queue and a FIN, receive and deliver until the
- * peer's FIN.  The peer may be gone, so the time is limited.
+ * peer's FIN.  The peer may be gone, so the time is limited.  Returns what is left of it, 0 when
+ * there is nothing to wait for.
  */
-static void rds_tcp_drain(struct rds_tcp_path *tp)
+static unsigned long rds_tcp_drain(struct rds_tcp_path *tp)
 {
 	struct sock *sk = tp->sock->sk;
-	unsigned long begin = jiffies, limit, spent;
-	unsigned int parked;
+	unsigned long limit, spent;
 	bool left;
-	u32 seen;
 
-	lock_sock(sk);
-	tp->draining = true;
-	release_sock(sk);
-	kernel_sock_shutdown(tp->sock, SHUT_WR);
-
-	for (;;) {
-		parked = READ_ONCE(tp->nr_parked);
+	if (!tp->draining) {
+		tp->drain_since = jiffies;
 		lock_sock(sk);
-		rds_tcp_read(tp, sk);
-		seen = tp->events;
-		limit = rds_tcp_drain_limit(tp, sk);
-		left = tp->rx.starved && !tp->rx.dead;
+		tp->draining = true;
 		release_sock(sk);
-
-		/* Received but not yet taken for lack of memory: the retry work is on it. */
-		if (left && !limit)
-			limit = RDS_TCP_CLOSE_MAX;
-		spent = jiffies - begin;
-		if (spent >= limit)
-			break;
-		wait_event_timeout(tp->wait,
-				   READ_ONCE(tp->events) != seen ||
-				   READ_ONCE(tp->nr_parked) != parked,
-				   limit - spent);
+		kernel_sock_shutdown(tp->sock, SHUT_WR);
 	}
+	lock_sock(sk);
+	rds_tcp_read(tp, sk, false);
+	limit = rds_tcp_drain_limit(tp, sk);
+	left = tp->rx.starved && !tp->rx.dead;
+	release_sock(sk);
+
+	/* Received but not yet taken for lack of memory: the retry work is on it. */
+	if (left && !limit)
+		limit = RDS_TCP_CLOSE_MAX;
+	spent = jiffies - tp->drain_since;
+	if (spent < limit)
+		return limit - spent;
 	if (tp->up && (left || limit > RDS_TCP_CLOSE_MAX))
 		rds_tcp_count(RDS_TCP_DRAIN_TIMEOUT);
+	return 0;
+}
+
+/* Has the peer something to say that is worth waiting for? */
+static bool rds_tcp_may_drain(const struct rds_tcp_path *tp)
+{
+	/* Neither a socket that is still connecting nor a broken stream has. */
+	return !tp->rx.dead && !READ_ONCE(tp->evicted) &&
+	       tp->sock->sk->sk_state != TCP_SYN_SENT;
 }
 
 /**
  * rds_tcp_stop() - take the link down
  * @p: path, link mutex held
  * @abort: do not wait for the peer, reset the connection
+ *
+ * Return: 0 when it is down, else how long the peer still has.
  */
-void rds_tcp_stop(struct rds_path *p, bool abort)
+unsigned long rds_tcp_stop(struct rds_path *p, bool abort)
 {
 	struct rds_tcp_path *tp = rds_path_priv(p);
 	struct socket *sock = tp->sock;
+	unsigned long wait;
 
 	if (sock) {
-		/* Neither a socket that is still connecting nor a broken stream has more to say. */
-		if (!abort && !tp->rx.dead && sock->sk->sk_state != TCP_SYN_SENT)
-			rds_tcp_drain(tp);
+		wait = !abort && rds_tcp_may_drain(tp) ? rds_tcp_drain(tp) : 0;
+		if (wait)
+			return wait;
 		rds_tcp_detach(tp, sock->sk);
 		spin_lock(&tp->lock);
 		WRITE_ONCE(tp->sock, NULL);
 		spin_unlock(&tp->lock);
 	}
+	rds_path_unstall(p);
 	cancel_delayed_work_sync(&tp->retry);
 	hrtimer_cancel(&tp->hold);
 	tp->up = false;
@@ -383,15 +418,28 @@ void rds_tcp_stop(struct rds_path *p, bool abort)
 		rds_tcp_reset_sock(sock);
 	/* If the core gave up an adoption it still has to know what is parked. */
 	rds_tcp_announce(tp);
+	return 0;
 }
 
 /**
  * rds_tcp_retry_later() - go on in a moment with what stopped for lack of memory
  * @tp: path with a link
+ * @delay: how long that is
  */
-void rds_tcp_retry_later(struct rds_tcp_path *tp)
+void rds_tcp_retry_later(struct rds_tcp_path *tp, unsigned long delay)
 {
-	queue_delayed_work(rds_tcp_wq, &tp->retry, RDS_TCP_RETRY_DELAY);
+	queue_delayed_work(rds_tcp_wq, &tp->retry, delay);
+}
+
+/**
+ * rds_tcp_resume() - go on reading now
+ * @p: path with a link
+ */
+void rds_tcp_resume(struct rds_path *p)
+{
+	struct rds_tcp_path *tp = rds_path_priv(p);
+
+	mod_delayed_work(rds_tcp_wq, &tp->retry, 0);
 }
 
 /* Cancelled by stop() before the socket goes away. */
@@ -407,7 +455,7 @@ static void rds_tcp_retry_work(struct work_struct *work)
 	sk = sock->sk;
 	lock_sock(sk);
 	if (tp->rx.starved && sk->sk_user_data == tp) {
-		rds_tcp_read(tp, sk);
+		rds_tcp_read(tp, sk, false);
 		rds_tcp_event(tp);
 	}
 	release_sock(sk);
@@ -429,8 +477,8 @@ int rds_tcp_path_init(struct rds_path *p)
 
 	tp->path = p;
 	spin_lock_init(&tp->lock);
-	init_waitqueue_head(&tp->wait);
 	INIT_DELAYED_WORK(&tp->retry, rds_tcp_retry_work);
+	INIT_LIST_HEAD(&tp->partial_node);
 	hrtimer_init(&tp->hold, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	tp->hold.function = rds_tcp_hold_timer;
 	rds_stream_reset(&tp->rx.stream);

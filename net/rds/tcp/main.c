@@ -95,6 +95,7 @@ struct rds_transport rds_tcp_transport = {
 	.stop		= rds_tcp_stop,
 	.send		= rds_tcp_send,
 	.discard	= rds_tcp_discard,
+	.resume		= rds_tcp_resume,
 	.info		= rds_tcp_info,
 	.tos_map	= rds_tcp_tos_map,
 };
@@ -103,10 +104,10 @@ static int rds_tcp_sysctl(struct rds_tcp_net *rn, const struct ctl_table *table,
 			  void *buf, size_t *len, loff_t *pos)
 {
 	int err = proc_dointvec_minmax(table, write, buf, len, pos);
+	struct rds_tcp_resize r = {};
 
-	/* Links come back with the new size. */
 	if (write && !err)
-		rds_transport_reset_net(&rds_tcp_transport, rn->net);
+		rds_transport_walk_paths(&rds_tcp_transport, rn->net, rds_tcp_resize, &r);
 	return err;
 }
 
@@ -252,6 +253,8 @@ static int __net_init rds_tcp_net_init(struct net *net)
 	rn->net = net;
 	INIT_DELAYED_WORK(&rn->accept, rds_tcp_accept_work);
 	atomic_set(&rn->next_group, get_random_u32());
+	spin_lock_init(&rn->partial_lock);
+	INIT_LIST_HEAD(&rn->partials);
 
 	err = rds_tcp_listen(rn);
 	if (err)

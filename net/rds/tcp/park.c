@@ -19,6 +19,8 @@
 /* Connections taken per run of the work. */
 #define RDS_TCP_ACCEPT_BUDGET	32
 #define RDS_TCP_ACCEPT_PAUSE	(HZ / 10 + 1)
+/* Times to look for a connection that is going away. */
+#define RDS_TCP_PLACE_TRIES	20
 
 /**
  * struct rds_tcp_caller - addresses of an incoming connection
@@ -123,75 +125,146 @@ void rds_tcp_announce(struct rds_tcp_path *tp)
 
 	spin_lock(&tp->lock);
 	if (tp->nr_parked)
-		err = rds_path_accept(tp->path);
+		err = rds_path_accept(tp->path, true);
 	spin_unlock(&tp->lock);
 	if (err)
 		rds_tcp_discard(tp->path);
 }
 
-/* Leave @sock for start() to adopt; takes @sock in every case. */
-static void rds_tcp_park(struct rds_path *p, struct socket *sock)
+/* Close a parked socket on which nothing waits; nothing is acknowledged on it any more. */
+static bool rds_tcp_close_empty(struct sock *sk)
+{
+	bool empty;
+
+	lock_sock(sk);
+	/* A link by now, or something to read? */
+	empty = !sk->sk_user_data && skb_queue_empty(&sk->sk_receive_queue) &&
+		sk->sk_state != TCP_CLOSE;
+	if (empty)
+		sk->sk_prot->disconnect(sk, 0);
+	release_sock(sk);
+	return empty;
+}
+
+/* Take @sk out of the parked sockets, if it still is one. */
+static struct socket *rds_tcp_pick(struct rds_tcp_path *tp, const struct sock *sk)
+{
+	struct socket *sock = NULL;
+	unsigned int i;
+
+	spin_lock(&tp->lock);
+	for (i = 0; i < tp->nr_parked && tp->parked[i]->sk != sk; i++)
+		;
+	if (i < tp->nr_parked) {
+		sock = tp->parked[i];
+		WRITE_ONCE(tp->nr_parked, tp->nr_parked - 1);
+		memmove(tp->parked + i, tp->parked + i + 1,
+			(tp->nr_parked - i) * sizeof(*tp->parked));
+	}
+	spin_unlock(&tp->lock);
+	return sock;
+}
+
+/* No place is left: give up the oldest parked socket that has brought nothing. */
+static void rds_tcp_weed(struct rds_tcp_path *tp)
+{
+	struct socket *out = NULL;
+	unsigned int i;
+
+	for (i = 0; i < RDS_TCP_PARKED_MAX && !out; i++) {
+		struct sock *sk = NULL;
+
+		spin_lock(&tp->lock);
+		if (i < tp->nr_parked) {
+			sk = tp->parked[i]->sk;
+			sock_hold(sk);
+		}
+		spin_unlock(&tp->lock);
+		if (!sk)
+			return;
+		if (rds_tcp_close_empty(sk))
+			out = rds_tcp_pick(tp, sk);
+		sock_put(sk);
+	}
+	if (!out)
+		return;
+	rds_tcp_count(RDS_TCP_PARKED_REPLACED);
+	rds_tcp_reset_sock(out);
+}
+
+/* Leave @sock for start() to adopt; takes it unless the connection is going away: -EAGAIN. */
+static int rds_tcp_park(struct rds_path *p, struct socket *sock)
 {
 	struct rds_tcp_path *tp = rds_path_priv(p);
 	struct socket *out = NULL;
 	int err;
 
+	if (READ_ONCE(tp->nr_parked) == RDS_TCP_PARKED_MAX)
+		rds_tcp_weed(tp);
+
 	/* One step, so that start() cannot adopt what the core was not told about. */
 	spin_lock(&tp->lock);
-	err = rds_path_accept(p);
-	if (err) {
+	err = rds_path_accept(p, false);
+	if (!err && tp->nr_parked == RDS_TCP_PARKED_MAX) {
+		/* Of all of them it is the one that has said least. */
 		out = sock;
-	} else {
-		if (tp->nr_parked == RDS_TCP_PARKED_MAX)
-			out = rds_tcp_unpark_locked(tp);
+	} else if (!err) {
 		tp->parked[tp->nr_parked] = sock;
 		WRITE_ONCE(tp->nr_parked, tp->nr_parked + 1);
 	}
 	spin_unlock(&tp->lock);
-	wake_up(&tp->wait);
+	/* A tear-down that leaves the peer more time than it needs. */
+	rds_path_stop_again(p);
 
 	if (out) {
-		rds_tcp_count(err ? RDS_TCP_ACCEPT_REFUSED : RDS_TCP_PARKED_REPLACED);
+		rds_tcp_count(RDS_TCP_PARKED_REPLACED);
 		rds_tcp_reset_sock(out);
 	}
+	return err;
+}
+
+/* Find the connection of an accepted socket and give it the socket; -errno: not taken. */
+static int rds_tcp_place(struct rds_tcp_net *rn, const struct rds_tcp_caller *caller,
+			 struct socket *sock)
+{
+	struct rds_conn *c;
+	struct rds_path *p;
+	int err = 0;
+
+	c = rds_conn_find_or_create(rn->net, &rds_tcp_transport, &caller->laddr,
+				    &caller->faddr, caller->scope, 0);
+	if (IS_ERR(c))
+		return PTR_ERR(c);
+	/* The larger side may only knock, see link.c. */
+	if (memcmp(&caller->faddr, &caller->laddr, sizeof(caller->faddr)) >= 0) {
+		rds_tcp_count(RDS_TCP_ACCEPT_NUDGE);
+		rds_conn_nudged(c);
+		rds_tcp_reset_sock(sock);
+	} else {
+		p = rds_conn_accept_path(c, caller->fport);
+		err = p ? rds_tcp_park(p, sock) : -ENOMEM;
+	}
+	rds_conn_put(c);
+	return err;
 }
 
 /* Decide what becomes of an accepted connection.  Takes @sock, but for -ENOMEM: try again. */
 static int rds_tcp_judge(struct rds_tcp_net *rn, struct socket *sock)
 {
+	unsigned int tries = RDS_TCP_PLACE_TRIES;
 	struct rds_tcp_caller caller;
-	struct rds_path *p;
-	struct rds_conn *c;
-	int err = 0;
+	int err;
 
 	rds_tcp_identify(sock->sk, &caller);
-	c = rds_conn_find_or_create(rn->net, &rds_tcp_transport, &caller.laddr, &caller.faddr,
-				    caller.scope, 0);
-	if (c == ERR_PTR(-ENOMEM))
-		return -ENOMEM;
-	if (IS_ERR(c)) {
-		rds_tcp_count(c == ERR_PTR(-EOPNOTSUPP) ? RDS_TCP_ACCEPT_SELF :
-							  RDS_TCP_ACCEPT_REFUSED);
-		rds_tcp_reset_sock(sock);
-		return 0;
-	}
-	/* The larger side may only knock, see link.c. */
-	if (memcmp(&caller.faddr, &caller.laddr, sizeof(caller.faddr)) >= 0) {
-		rds_tcp_count(RDS_TCP_ACCEPT_NUDGE);
-		rds_conn_nudged(c);
-		rds_tcp_reset_sock(sock);
-		goto out;
-	}
-	p = rds_conn_accept_path(c, caller.fport);
-	if (p) {
-		rds_tcp_set_options(rn, sock);
-		rds_tcp_park(p, sock);
-	} else {
-		err = -ENOMEM;
-	}
-out:
-	rds_conn_put(c);
-	return err;
+	rds_tcp_set_options(rn, sock);
+	/* One that is just being given up has a successor in a moment. */
+	while ((err = rds_tcp_place(rn, &caller, sock)) == -EAGAIN && --tries)
+		schedule_timeout_uninterruptible(1);
+	if (!err || err == -ENOMEM)
+		return err;
+	rds_tcp_count(err == -EOPNOTSUPP ? RDS_TCP_ACCEPT_SELF : RDS_TCP_ACCEPT_REFUSED);
+	rds_tcp_reset_sock(sock);
+	return 0;
 }
 
 /* The next connection to judge, or -errno of kernel_accept(). */

@@ -12,7 +12,13 @@
  * that sends a large message in tiny packets costs about the size of the message.
  *
  * If memory is short, reading stops where it is, TCP keeps the data, and the path's
- * retry work goes on.
+ * retry work goes on.  It also stops before a message whose receiver's queue is full, until
+ * the core calls rds_tcp_resume().
+ *
+ * Messages received in part are charged to the namespace, up to a bound.  Above it only the
+ * oldest of them is received further, so there is always one that can be completed; and if its
+ * peer takes too long over it, the link is dropped, without loss: what is not complete was
+ * not acknowledged.
  */
 #include <linux/skbuff.h>
 
@@ -24,6 +30,11 @@
 #define RDS_TCP_CLONE_MIN	2048U
 /* A copied piece has room for what follows. */
 #define RDS_TCP_COPY_CHUNK	8192U
+
+/* How long a message may take when others wait for its memory. */
+#define RDS_TCP_PARTIAL_MAX	(5 * HZ)
+/* Retries get slower, up to this many times the first delay. */
+#define RDS_TCP_PAUSES_MAX	5
 
 /**
  * struct rds_tcp_inc - an incoming message that is kept in pieces
@@ -101,11 +112,14 @@ static const struct rds_inc_ops rds_tcp_inc_ops = {
 };
 
 /* The header is complete: make the object that will hold the message. */
-static int rds_tcp_rx_start(struct rds_tcp_rx *rx)
+static int rds_tcp_rx_start(struct rds_tcp_pass *pass)
 {
+	struct rds_tcp_rx *rx = &pass->tp->rx;
 	u32 len = rx->stream.hdr.len;
 	struct rds_tcp_inc *big;
 
+	if (!rds_path_may_take(pass->tp->path, &rx->stream.hdr, &pass->batch))
+		return -EBUSY;
 	if (len <= RDS_TCP_LINEAR_MAX) {
 		rx->inc = rds_inc_alloc_linear(len, GFP_ATOMIC | __GFP_NOWARN, &rx->data);
 		if (!rx->inc)
@@ -160,12 +174,80 @@ static int rds_tcp_add_copy(struct rds_tcp_rx *rx, struct sk_buff *skb, u32 off,
 	return len;
 }
 
-/* Store payload bytes: how many, or -errno. */
-static int rds_tcp_rx_data(struct rds_tcp_rx *rx, struct sk_buff *skb, u32 off, size_t left)
+static struct rds_tcp_net *rds_tcp_path_net(const struct rds_tcp_path *tp)
 {
+	return rds_tcp_net(rds_path_net(tp->path));
+}
+
+/* @len bytes more of a message that will not be complete with them. */
+static int rds_tcp_charge(struct rds_tcp_pass *pass, u32 len)
+{
+	struct rds_tcp_path *tp = pass->tp;
+	struct rds_tcp_net *rn = rds_tcp_path_net(tp);
+	const struct rds_stream *s = &tp->rx.stream;
+	u32 held = s->hdr.len - s->data_left + len;
+	bool ok;
+
+	/* What was charged in vain, for lack of memory, counts now. */
+	if (held <= tp->rx.charged)
+		return 0;
+	len = held - tp->rx.charged;
+	spin_lock_bh(&rn->partial_lock);
+	ok = rds_path_charge(tp->path, len, pass->batch.forced ||
+			     list_is_first(&tp->partial_node, &rn->partials));
+	if (ok && list_empty(&tp->partial_node)) {
+		list_add_tail(&tp->partial_node, &rn->partials);
+		tp->partial_since = jiffies;
+	}
+	spin_unlock_bh(&rn->partial_lock);
+	if (!ok)
+		return -ENOBUFS;
+	tp->rx.charged += len;
+	return 0;
+}
+
+static void rds_tcp_uncharge(struct rds_tcp_path *tp)
+{
+	struct rds_tcp_net *rn = rds_tcp_path_net(tp);
+
+	if (!tp->rx.charged)
+		return;
+	spin_lock_bh(&rn->partial_lock);
+	list_del_init(&tp->partial_node);
+	spin_unlock_bh(&rn->partial_lock);
+	rds_path_uncharge(tp->path, tp->rx.charged);
+	tp->rx.charged = 0;
+}
+
+/* Others wait for memory: is the oldest partial message one that its peer leaves us with? */
+static void rds_tcp_evict(struct rds_tcp_net *rn)
+{
+	struct rds_tcp_path *tp;
+
+	spin_lock_bh(&rn->partial_lock);
+	tp = list_first_entry_or_null(&rn->partials, struct rds_tcp_path, partial_node);
+	if (tp && !tp->evicted && !READ_ONCE(tp->rx.starved) &&
+	    time_after(jiffies, tp->partial_since + RDS_TCP_PARTIAL_MAX)) {
+		rds_tcp_count(RDS_TCP_PARTIAL_EVICTED);
+		WRITE_ONCE(tp->evicted, true);
+		/* Listed: it has a link, or one that is being stopped anyway. */
+		rds_path_drop(tp->path, READ_ONCE(tp->epoch), -ENOBUFS);
+	}
+	spin_unlock_bh(&rn->partial_lock);
+}
+
+/* Store payload bytes: how many, or -errno. */
+static int rds_tcp_rx_data(struct rds_tcp_pass *pass, struct sk_buff *skb, u32 off, size_t left)
+{
+	struct rds_tcp_rx *rx = &pass->tp->rx;
 	u32 len = min_t(size_t, left, rx->stream.data_left);
 	int ret;
 
+	if (rx->big && len < rx->stream.data_left) {
+		ret = rds_tcp_charge(pass, len);
+		if (ret)
+			return ret;
+	}
 	if (!rx->big) {
 		u8 *to = rx->data + rx->stream.hdr.len - rx->stream.data_left;
 
@@ -198,6 +280,7 @@ static void rds_tcp_rx_done(struct rds_tcp_pass *pass)
 	struct rds_tcp_rx *rx = &tp->rx;
 	struct rds_incoming *inc = rx->inc;
 
+	rds_tcp_uncharge(tp);
 	rx->inc = NULL;
 	rx->big = NULL;
 	rx->data = NULL;
@@ -217,9 +300,9 @@ static int rds_tcp_rx_step(struct rds_tcp_pass *pass, struct sk_buff *skb, u32 o
 	case RDS_STREAM_HDR:
 		return left ? rds_tcp_rx_hdr(rx, skb, off, left) : 0;
 	case RDS_STREAM_START:
-		return rds_tcp_rx_start(rx);
+		return rds_tcp_rx_start(pass);
 	case RDS_STREAM_DATA:
-		return left ? rds_tcp_rx_data(rx, skb, off, left) : 0;
+		return left ? rds_tcp_rx_data(pass, skb, off, left) : 0;
 	case RDS_STREAM_DONE:
 		rds_tcp_rx_done(pass);
 		return 0;
@@ -260,12 +343,35 @@ static int rds_tcp_rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsign
 	return len - left;
 }
 
+/* Did the pass end early, and will it go on? */
+static bool rds_tcp_rx_paused(struct rds_tcp_path *tp, int err)
+{
+	struct rds_tcp_rx *rx = &tp->rx;
+
+	WRITE_ONCE(rx->starved, err == -ENOMEM || err == -ENOBUFS || err == -EBUSY);
+	if (err == -EBUSY)
+		return true;		/* rds_tcp_resume() will be called */
+	if (!rx->starved) {
+		rx->pauses = 0;
+		return false;
+	}
+	if (err == -ENOMEM)
+		rds_tcp_count(RDS_TCP_RX_NOMEM);
+	else
+		rds_tcp_evict(rds_tcp_path_net(tp));
+	rds_tcp_retry_later(tp, RDS_TCP_RETRY_DELAY << rx->pauses);
+	if (rx->pauses < RDS_TCP_PAUSES_MAX)
+		rx->pauses++;
+	return true;
+}
+
 /**
  * rds_tcp_read() - take and deliver everything TCP has received
  * @tp: path with a link
  * @sk: its socket, locked
+ * @forced: for the last time, also above the bounds
  */
-void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk)
+void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk, bool forced)
 {
 	struct rds_tcp_path *first = rds_path_priv(rds_path_first(tp->path));
 	struct rds_tcp_pass pass = { .tp = tp };
@@ -277,6 +383,7 @@ void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk)
 	/* Before anybody can answer. */
 	WRITE_ONCE(first->heard, ktime_get_ns());
 	rds_rx_batch_init(&pass.batch);
+	pass.batch.forced = forced;
 	/* An empty message whose header came last may still want its memory. */
 	rds_tcp_rx_actor(&desc, NULL, 0, 0);
 	if (!desc.error)
@@ -288,11 +395,9 @@ void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk)
 	}
 	rds_path_deliver_done(tp->path, &pass.batch);
 
-	tp->rx.starved = desc.error == -ENOMEM;
-	if (tp->rx.starved) {
-		rds_tcp_count(RDS_TCP_RX_NOMEM);
-		rds_tcp_retry_later(tp);
-	} else if (desc.error) {
+	if (rds_tcp_rx_paused(tp, desc.error))
+		return;
+	if (desc.error) {
 		if (desc.error == -EPROTO)
 			rds_tcp_count(RDS_TCP_DROP_BAD_LEN);
 		tp->rx.dead = true;
@@ -312,7 +417,7 @@ void rds_tcp_data_ready(struct sock *sk)
 	tp = rcu_dereference_sk_user_data(sk);
 	if (tp) {
 		rds_tcp_count(RDS_TCP_DATA_READY_CALLS);
-		rds_tcp_read(tp, sk);
+		rds_tcp_read(tp, sk, false);
 		rds_tcp_event(tp);
 	}
 	rcu_read_unlock();
@@ -326,6 +431,8 @@ void rds_tcp_rx_reset(struct rds_tcp_path *tp)
 {
 	struct rds_tcp_rx *rx = &tp->rx;
 
+	rds_tcp_uncharge(tp);
+	tp->evicted = false;
 	if (rx->inc)
 		rds_inc_put(rx->inc);
 	memset(rx, 0, sizeof(*rx));

@@ -222,7 +222,7 @@ static bool rds_tcp_pull(struct rds_tcp_path *tp)
 	if (!tx->cur)
 		return false;
 	/* Pings, pongs and handshakes of the kernel. */
-	if (!tx->cur->rs)
+	if (tx->cur->control)
 		tx->batch->urgent = true;
 	tx->newest = start;
 	tx->cur_off = 0;
@@ -303,7 +303,7 @@ static void rds_tcp_starve(struct rds_tcp_path *tp)
 {
 	rds_tcp_count(RDS_TCP_TX_NOMEM);
 	WRITE_ONCE(tp->tx_starved, true);
-	rds_tcp_retry_later(tp);
+	rds_tcp_retry_later(tp, RDS_TCP_RETRY_DELAY);
 }
 
 /* Hand the rest of the batch to TCP: bytes taken, or -errno. */
@@ -378,6 +378,12 @@ int rds_tcp_send(struct rds_path *p)
 
 	if (!tp->sock)
 		return -ENOTCONN;
+	if (!tp->tx.batch)
+		tp->tx.batch = kzalloc(sizeof(*tp->tx.batch), GFP_KERNEL | __GFP_NOWARN);
+	if (!tp->tx.batch) {
+		rds_tcp_starve(tp);
+		return 0;
+	}
 
 	iter = &tp->tx.batch->iter;
 	while (rounds--) {
@@ -452,24 +458,6 @@ void rds_tcp_write_space(struct sock *sk)
 	}
 out:
 	rcu_read_unlock();
-}
-
-/**
- * rds_tcp_tx_init() - allocate what a link needs
- * @tp: path without a link
- *
- * Return: 0 or -ENOMEM.
- */
-int rds_tcp_tx_init(struct rds_tcp_path *tp)
-{
-	struct rds_tcp_tx *tx = &tp->tx;
-
-	if (!tx->batch) {
-		tx->batch = kzalloc(sizeof(*tx->batch), GFP_KERNEL);
-		if (!tx->batch)
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 /**

@@ -41,7 +41,10 @@
 #define RDS_TCP_BATCH_PAGES	8
 #define RDS_TCP_ARENA_ORDER	3
 #define RDS_TCP_SEND_ROUNDS	16
-#define RDS_TCP_PARKED_MAX	4
+#define RDS_TCP_PARKED_MAX	8
+
+/* Pause before going on after a shortage of memory. */
+#define RDS_TCP_RETRY_DELAY	(HZ / 50 + 1)
 
 /**
  * struct rds_tcp_batch - bytes that were pulled from the core and wait for room in TCP
@@ -71,7 +74,7 @@ struct rds_tcp_batch {
 
 /**
  * struct rds_tcp_tx - transmit state of a link
- * @batch: current batch (link mutex); allocated with the link
+ * @batch: current batch (link mutex); allocated by the link's first send()
  * @arena: compound page for headers and small payloads, or NULL (link mutex).  TCP takes
  *	references to what is written here, so each byte is written once
  * @arena_size: bytes of @arena
@@ -121,7 +124,9 @@ struct rds_tcp_inc;
  * @data: where its payload goes if it is linear, else NULL
  * @big: the same message as @inc if it is kept as pieces, else NULL
  * @first: clock when its first byte was seen, while tracing
- * @starved: reading stopped for lack of memory, the retry work goes on
+ * @starved: reading stopped for lack of memory or room, something is left in TCP's queue
+ * @charged: bytes of @inc charged to the namespace
+ * @pauses: retries without success, for their distance
  * @dead: the peer broke the protocol: nothing is read any more
  */
 struct rds_tcp_rx {
@@ -130,6 +135,8 @@ struct rds_tcp_rx {
 	u8 *data;
 	struct rds_tcp_inc *big;
 	u64 first;
+	u32 charged;
+	u8 pauses;
 	bool starved;
 	bool dead;
 };
@@ -144,11 +151,13 @@ struct rds_tcp_rx {
  * @epoch: epoch of the link (link mutex; constant while callbacks are installed)
  * @up: the link is canonical and established: its bytes are messages (sk)
  * @draining: stop() waits for TCP's callbacks (sk)
- * @events: callbacks seen while @draining (sk)
- * @wait: stop() waits here
+ * @drain_since: jiffies when that began (link mutex)
  * @hold: ends the time the batch is held back
  * @heard: on path 0: when any path of the connection last received something, ns
- * @retry: goes on with what stopped for lack of memory
+ * @retry: goes on with what stopped for lack of memory or room
+ * @partial_node: rds_tcp_net.partials while a message is charged (its lock)
+ * @partial_since: jiffies when that began
+ * @evicted: the link is dropped to make room for others (rds_tcp_net.partial_lock)
  * @tx_starved: send() stopped for lack of memory (link mutex to set, retry work reads)
  * @data_ready: TCP's own callback, to put back
  * @state_change: likewise
@@ -165,11 +174,13 @@ struct rds_tcp_path {
 	u32 epoch;
 	bool up;
 	bool draining;
-	u32 events;
-	wait_queue_head_t wait;
+	unsigned long drain_since;
 	struct hrtimer hold;
 	u64 heard;
 	struct delayed_work retry;
+	struct list_head partial_node;
+	unsigned long partial_since;
+	bool evicted;
 	bool tx_starved;
 	void (*data_ready)(struct sock *sk);
 	void (*state_change)(struct sock *sk);
@@ -190,6 +201,8 @@ struct rds_tcp_path {
  * @table: sysctl table of this namespace
  * @header: its registration
  * @next_group: next group of eight source ports
+ * @partial_lock: guards @partials
+ * @partials: paths with a message received in part, the oldest first
  */
 struct rds_tcp_net {
 	struct net *net;
@@ -202,6 +215,16 @@ struct rds_tcp_net {
 	struct ctl_table *table;
 	struct ctl_table_header *header;
 	atomic_t next_group;
+	spinlock_t partial_lock;	/* partials */
+	struct list_head partials;
+};
+
+/**
+ * struct rds_tcp_resize - a sysctl is applied to the links of a namespace
+ * @dropped: links taken down so far
+ */
+struct rds_tcp_resize {
+	unsigned int dropped;
 };
 
 /* Counters; the first RDS_TCP_NR_REF_STATS are the reference's, in its order. */
@@ -223,6 +246,7 @@ enum rds_tcp_stat {
 	RDS_TCP_RX_NOMEM,
 	RDS_TCP_TX_NOMEM,
 	RDS_TCP_NO_SOURCE_PORT,
+	RDS_TCP_PARTIAL_EVICTED,
 	RDS_TCP_NR_STATS
 };
 
@@ -240,10 +264,8 @@ static inline void rds_tcp_count(enum rds_tcp_stat s)
 /* Something happened that a draining stop() wants to look at; TCP socket locked. */
 static inline void rds_tcp_event(struct rds_tcp_path *tp)
 {
-	if (!tp->draining)
-		return;
-	WRITE_ONCE(tp->events, tp->events + 1);
-	wake_up(&tp->wait);
+	if (tp->draining)
+		rds_path_stop_again(tp->path);
 }
 
 /* main.c */
@@ -263,23 +285,24 @@ void rds_tcp_reset_sock(struct socket *sock);
 /* link.c */
 int rds_tcp_path_init(struct rds_path *p);
 void rds_tcp_path_free(struct rds_path *p);
+void rds_tcp_resize(struct rds_path *p, void *arg);
 int rds_tcp_start(struct rds_path *p, u32 epoch, bool adopt);
-void rds_tcp_stop(struct rds_path *p, bool abort);
+unsigned long rds_tcp_stop(struct rds_path *p, bool abort);
 void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock);
-void rds_tcp_retry_later(struct rds_tcp_path *tp);
+void rds_tcp_retry_later(struct rds_tcp_path *tp, unsigned long delay);
+void rds_tcp_resume(struct rds_path *p);
 
 /* send.c */
 int rds_tcp_send(struct rds_path *p);
 enum hrtimer_restart rds_tcp_hold_timer(struct hrtimer *timer);
 void rds_tcp_write_space(struct sock *sk);
 void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk);
-int rds_tcp_tx_init(struct rds_tcp_path *tp);
 void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk);
 void rds_tcp_tx_reset(struct rds_tcp_path *tp);
 
 /* recv.c */
 void rds_tcp_data_ready(struct sock *sk);
-void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk);
+void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk, bool forced);
 void rds_tcp_rx_reset(struct rds_tcp_path *tp);
 
 /* info.c */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is given up (expire.c), and what peers can make us hold (room.c).  Part of core.h.
+ */
+#ifndef _RDS_BOUNDS_H
+#define _RDS_BOUNDS_H
+
+/* expire.c */
+void rds_conn_remember(struct rds_path *p);
+bool rds_conn_may_create(struct rds_net *rn, bool incoming);
+int rds_conn_charge(struct rds_conn *c, bool incoming);
+void rds_conn_uncharge(struct rds_conn *c);
+int rds_expire_init_net(struct rds_net *rn);
+void rds_expire_exit_net(struct rds_net *rn);
+
+/* room.c */
+/* How far above its limit a queue may get by links that go away. */
+#define RDS_RX_FORCED		8
+u64 rds_rx_limit(const struct rds_sock *rs);
+void rds_rx_resume(struct rds_sock *rs);		/* rx.lock held */
+bool rds_flow_charge(struct rds_conn *c, u16 sport);
+void rds_flow_uncharge(struct rds_conn *c);
+unsigned long rds_peer_bytes_default(void);
+
+#endif /* _RDS_BOUNDS_H */

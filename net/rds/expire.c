@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How many connections there may be, and which are given up.
+ *
+ * A connection is given up when nothing waits on it, no link is up or parked, and it was not
+ * used for a while: soon if no peer ever answered, later if one did.  When the table is full
+ * the least recently used ones go at once.  Looking for them is bounded: they are in a list
+ * in the order of their last use as far as a look at it has told, and each attempt looks at
+ * the first few.
+ *
+ * What a peer's repeats are recognised by outlives the connection in a small record.  Our own
+ * numbers begin anew above all that were given up, so that the peer does not take a repeat of
+ * them for an old message.
+ *
+ * Shares: one user without CAP_NET_ADMIN may not take the whole table, and neither may those
+ * who dial us.
+ */
+#include <linux/cred.h>
+#include <linux/slab.h>
+
+#include "core.h"
+
+/* How long a new link may be silent when others need its place. */
+#define CONN_FIRST_FRAME	((unsigned long)HZ)
+/* Peers that ever answered are kept this many times longer. */
+#define CONN_ANSWERED_FACTOR	10
+/* Connections looked at, and given up, in one attempt to make room. */
+#define CONN_SCAN		64
+#define CONN_RECLAIM		8
+
+/**
+ * struct rds_conn_user - a user without privileges and the connections he made
+ * @node: rds_net.users (rds_net.lock)
+ * @uid: the user
+ * @nr: connections
+ */
+struct rds_conn_user {
+	struct list_head node;
+	kuid_t uid;
+	unsigned int nr;
+};
+
+/**
+ * struct rds_conn_grave - what is remembered of a connection that was given up
+ * @node: rds_net.graves
+ * @list: rds_net.grave_list (rds_net.lock), oldest first
+ * @rcu: freed after a grace period
+ * @key: the connection's
+ * @peer_gen: generation of the peer's instance
+ * @rx_gen: for each path
+ * @next_rx: sequence expected next on each path
+ */
+struct rds_conn_grave {
+	struct rhash_head node;
+	struct list_head list;
+	struct rcu_head rcu;
+	struct rds_conn_key key;
+	u32 peer_gen;
+	u32 rx_gen[RDS_MAX_PATHS];
+	u64 next_rx[RDS_MAX_PATHS];
+};
+
+static const struct rhashtable_params grave_params = {
+	.head_offset = offsetof(struct rds_conn_grave, node),
+	.key_offset = offsetof(struct rds_conn_grave, key),
+	.key_len = sizeof(struct rds_conn_key),
+	.automatic_shrinking = true,
+};
+
+/* ---- what is remembered ---------------------------------------------------------- */
+
+/* rn->lock held */
+static void grave_remove(struct rds_net *rn, struct rds_conn_grave *g)
+{
+	rhashtable_remove_fast(&rn->graves, &g->node, grave_params);
+	list_del(&g->list);
+	rn->nr_graves--;
+	kfree_rcu(g, rcu);
+}
+
+/* A doomed connection of a peer that answered; without memory it is forgotten. */
+static void conn_bury(struct rds_conn *c)
+{
+	struct rds_net *rn = c->rn;
+	struct rds_conn_grave *g, *old;
+	u64 floor = 0;
+	unsigned int i;
+
+	g = kzalloc(sizeof(*g), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (g) {
+		g->key = c->key;
+		g->peer_gen = READ_ONCE(c->peer_gen);
+	}
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
+
+		if (!p)
+			continue;
+		spin_lock_bh(&p->lock);
+		floor = max(floor, p->next_tx);
+		if (g) {
+			g->next_rx[i] = p->next_rx;
+			g->rx_gen[i] = p->rx_gen;
+		}
+		spin_unlock_bh(&p->lock);
+	}
+	spin_lock_bh(&rn->lock);
+	rn->first_tx = max(rn->first_tx, floor);
+	old = rhashtable_lookup_fast(&rn->graves, &c->key, grave_params);
+	if (old)
+		grave_remove(rn, old);
+	if (g && !rhashtable_insert_fast(&rn->graves, &g->node, grave_params)) {
+		list_add_tail(&g->list, &rn->grave_list);
+		rn->nr_graves++;
+		g = NULL;
+	}
+	if (rn->nr_graves > READ_ONCE(rn->sysctl.max_conns))
+		grave_remove(rn, list_first_entry(&rn->grave_list, struct rds_conn_grave, list));
+	spin_unlock_bh(&rn->lock);
+	kfree(g);
+}
+
+/**
+ * rds_conn_remember() - a new path begins where a connection that was given up has ended
+ * @p: the path, not published
+ *
+ * The record stays until the connection is given up again or others need the place.
+ */
+void rds_conn_remember(struct rds_path *p)
+{
+	struct rds_conn *c = p->conn;
+	struct rds_net *rn = c->rn;
+	struct rds_conn_grave *g;
+
+	spin_lock_bh(&rn->lock);
+	p->next_tx = max_t(u64, rn->first_tx, 1);
+	rcu_read_lock();
+	g = rhashtable_lookup(&rn->graves, &c->key, grave_params);
+	if (g) {
+		if (!p->index)
+			WRITE_ONCE(c->peer_gen, g->peer_gen);
+		p->next_rx = g->next_rx[p->index];
+		p->rx_gen = g->rx_gen[p->index];
+	} else {
+		p->rx_gen = READ_ONCE(c->peer_gen);
+	}
+	rcu_read_unlock();
+	spin_unlock_bh(&rn->lock);
+}
+
+/* ---- who goes ---------------------------------------------------------------------- */
+
+/* May the path go?  Once it may, and @c->closing is set, nothing can use it any more. */
+static bool path_is_idle(struct rds_path *p, bool answered)
+{
+	bool idle;
+
+	spin_lock_bh(&p->lock);
+	idle = !p->parked && list_empty(&p->queue) && list_empty(&p->sent);
+	if (answered && (p->state == RDS_UP || rds_state_is_stopping(p->state) ||
+			 (p->state == RDS_CONNECTING && p->adopted)))
+		idle = false;
+	spin_unlock_bh(&p->lock);
+	return idle;
+}
+
+static bool conn_is_idle(struct rds_conn *c, bool answered)
+{
+	unsigned int i;
+
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
+
+		if (p && !path_is_idle(p, answered))
+			return false;
+	}
+	return true;
+}
+
+/* Was it unused for so long?  @age counts for peers that never answered. */
+static bool conn_is_old(const struct rds_conn *c, bool answered, unsigned long age)
+{
+	if (answered)
+		age *= CONN_ANSWERED_FACTOR;
+	/* A link that is up deserves the time for its first frame. */
+	else if (rds_path_is_up(c->paths[0]))
+		age = max(age, CONN_FIRST_FRAME);
+	return !time_before(jiffies, READ_ONCE(c->last_used) + age);
+}
+
+/*
+ * From "closing" on senders and new links are turned away for the moment; they look for the
+ * connection again.
+ */
+static bool conn_close_if_idle(struct rds_conn *c, bool answered)
+{
+	bool idle;
+
+	/* One at a time, or one might open again what the other closes. */
+	mutex_lock(&c->setup);
+	WRITE_ONCE(c->closing, true);
+	smp_mb();	/* before the looks; who holds a path's lock sees it or is seen */
+	idle = conn_is_idle(c, answered);
+	if (!idle && !c->going)
+		WRITE_ONCE(c->closing, false);
+	c->going |= idle;
+	mutex_unlock(&c->setup);
+	return idle;
+}
+
+/* Give @c up if it may go. */
+static bool conn_give_up(struct rds_conn *c, unsigned long age, bool pressed)
+{
+	bool answered = READ_ONCE(c->answered);
+
+	if (!conn_is_old(c, answered, age))
+		return false;
+	/* The history of a legacy peer's ports is not kept in a grave. */
+	if (answered && !pressed && rds_legacy_peer(c) && !xa_empty(&c->flows))
+		return false;
+	if (!conn_close_if_idle(c, answered) || !rds_conn_unlink(c))
+		return false;		/* somebody else destroys it */
+	rds_stat_inc(conn_expired);
+	if (answered)
+		conn_bury(c);
+	rds_conn_destroy_later(c);
+	return true;
+}
+
+static void conn_expire(struct rds_conn *c, void *arg)
+{
+	conn_give_up(c, *(unsigned long *)arg, false);
+}
+
+static void conn_gc(struct work_struct *work)
+{
+	struct rds_net *rn = container_of(to_delayed_work(work), struct rds_net, gc);
+	unsigned long age = msecs_to_jiffies(READ_ONCE(rn->sysctl.idle_conn_timeout_ms));
+
+	rds_conn_for_each(rn, conn_expire, &age);
+	if (!READ_ONCE(rn->dying))
+		queue_delayed_work(system_long_wq, &rn->gc, max(age / 2, 1UL));
+}
+
+/* The head of the list, counted, and moved to its end. */
+static struct rds_conn *lru_next(struct rds_net *rn)
+{
+	struct rds_conn *c;
+
+	spin_lock_bh(&rn->lock);
+	c = list_first_entry_or_null(&rn->lru, struct rds_conn, lru_node);
+	if (c)
+		list_move_tail(&c->lru_node, &rn->lru);
+	if (c && !refcount_inc_not_zero(&c->ref))
+		c = NULL;
+	spin_unlock_bh(&rn->lock);
+	return c;
+}
+
+/* Make room: who was not used since he was last looked at goes, if nothing waits on him. */
+static void conn_reclaim(struct rds_net *rn)
+{
+	unsigned int scan = CONN_SCAN, gone = 0;
+	struct rds_conn *c;
+	unsigned long seen;
+
+	while (scan-- && gone < CONN_RECLAIM) {
+		c = lru_next(rn);
+		if (!c)
+			continue;
+		seen = c->lru_used;
+		c->lru_used = READ_ONCE(c->last_used);
+		/* The second chance. */
+		if (!READ_ONCE(c->answered) || seen == c->lru_used)
+			gone += conn_give_up(c, 0, true);
+		rds_conn_put(c);
+	}
+}
+
+/* ---- how many ------------------------------------------------------------------------ */
+
+/* A quarter is left to those who send. */
+static int incoming_share(int max)
+{
+	return max - max / 4;
+}
+
+/**
+ * rds_conn_may_create() - is there room for one more connection?
+ * @rn: namespace
+ * @incoming: for a peer that dials us
+ *
+ * Gives up others before it says no.
+ *
+ * Context: process, may sleep.
+ * Return: true if there is.
+ */
+bool rds_conn_may_create(struct rds_net *rn, bool incoming)
+{
+	int max = READ_ONCE(rn->sysctl.max_conns);
+
+	if (atomic_read(&rn->nr_conns) >= max ||
+	    (incoming && atomic_read(&rn->nr_incoming) >= incoming_share(max)))
+		conn_reclaim(rn);
+	/* Those on their way out cost memory too. */
+	if (atomic_read(&rn->nr_conns) < max && atomic_read(&rn->nr_alive) - max < max + CONN_SCAN)
+		return true;
+	rds_stat_inc(conn_limit);
+	return false;
+}
+
+/* rn->lock held */
+static struct rds_conn_user *user_find(struct rds_net *rn, kuid_t uid)
+{
+	struct rds_conn_user *u;
+
+	list_for_each_entry(u, &rn->users, node)
+		if (uid_eq(u->uid, uid))
+			return u;
+	return NULL;
+}
+
+static int charge_user(struct rds_net *rn, struct rds_conn *c)
+{
+	struct rds_conn_user *u, *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	unsigned int max = READ_ONCE(rn->sysctl.max_conns);
+	int err = -ENOSPC;
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->uid = current_uid();
+	spin_lock_bh(&rn->lock);
+	u = user_find(rn, fresh->uid);
+	if (!u) {
+		u = fresh;
+		fresh = NULL;
+		list_add(&u->node, &rn->users);
+	}
+	if (u->nr < DIV_ROUND_UP(max, 2)) {
+		u->nr++;
+		c->user = u;
+		err = 0;
+	} else if (!u->nr) {
+		list_del(&u->node);
+		fresh = u;
+	}
+	spin_unlock_bh(&rn->lock);
+	kfree(fresh);
+	return err;
+}
+
+/**
+ * rds_conn_charge() - count a new connection for who wants it
+ * @c: the connection, not published
+ * @incoming: a peer dialled us; else a user sends
+ *
+ * Context: process, may sleep.
+ * Return: 0, -ENOSPC if the share is used up, -ENOMEM.
+ */
+int rds_conn_charge(struct rds_conn *c, bool incoming)
+{
+	struct rds_net *rn = c->rn;
+	int max = READ_ONCE(rn->sysctl.max_conns), err = 0;
+
+	if (incoming) {
+		c->incoming = true;
+		if (atomic_inc_return(&rn->nr_incoming) > incoming_share(max))
+			err = -ENOSPC;
+	} else if (!ns_capable_noaudit(rn->net->user_ns, CAP_NET_ADMIN)) {
+		err = charge_user(rn, c);
+	}
+	if (err == -ENOSPC)
+		rds_stat_inc(conn_share);
+	return err;
+}
+
+/**
+ * rds_conn_uncharge() - undo rds_conn_charge(), once
+ * @c: the connection, out of the table; one caller at a time
+ */
+void rds_conn_uncharge(struct rds_conn *c)
+{
+	struct rds_conn_user *u = c->user;
+	struct rds_net *rn = c->rn;
+
+	if (c->incoming)
+		atomic_dec(&rn->nr_incoming);
+	c->incoming = false;
+	c->user = NULL;
+	if (!u)
+		return;
+	spin_lock_bh(&rn->lock);
+	if (--u->nr)
+		u = NULL;
+	else
+		list_del(&u->node);
+	spin_unlock_bh(&rn->lock);
+	kfree(u);
+}
+
+/* ---- namespace ------------------------------------------------------------------------ */
+
+int rds_expire_init_net(struct rds_net *rn)
+{
+	int err = rhashtable_init(&rn->graves, &grave_params);
+
+	if (err)
+		return err;
+	INIT_LIST_HEAD(&rn->grave_list);
+	INIT_LIST_HEAD(&rn->users);
+	INIT_LIST_HEAD(&rn->lru);
+	INIT_DELAYED_WORK(&rn->gc, conn_gc);
+	queue_delayed_work(system_long_wq, &rn->gc,
+			   msecs_to_jiffies(rn->sysctl.idle_conn_timeout_ms) / 2);
+	return 0;
+}
+
+/* No connection is left. */
+void rds_expire_exit_net(struct rds_net *rn)
+{
+	struct rds_conn_grave *g, *next;
+
+	cancel_delayed_work_sync(&rn->gc);
+	spin_lock_bh(&rn->lock);
+	list_for_each_entry_safe(g, next, &rn->grave_list, list)
+		grave_remove(rn, g);
+	spin_unlock_bh(&rn->lock);
+	rhashtable_destroy(&rn->graves);
+}
