@@ -1,0 +1,184 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0
+# What a peer can make the node hold is bounded: messages that never end, a receiver that does
+# not read, empty messages, source ports.  Nobody else notices, and nothing is lost.
+. "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"
+
+# 10.1.0.3 is the victim, 10.1.0.1 is hostile, 10.1.0.2 is honest.
+LIMIT=90
+PY=${SELFTESTS:-$(dirname "$0")/..}/hostile/room.py
+HOARDERS=24
+FLOOD=6000		# messages of 4000 bytes, more than a receive queue may hold
+
+delta() {
+	local now
+
+	now=$(counter n3 "$1") || return 1
+	echo "$1: $2 -> $now" >"$T/delta"
+	[ $((now - $2)) "$3" "$4" ]
+}
+
+# program ID NS MODE...: a part of room.py in the background
+program() {
+	local id=$1 ns=$2
+
+	shift 2
+	ip netns exec "$ns" python3 -u "$PY" "$@" >"$T/$id" 2>&1 </dev/null &
+	eval "pid_$id=$!"
+}
+
+said() {
+	grep -q "$2" "$T/$1"
+}
+
+end() {
+	local p=pid_$1
+
+	kill -9 "${!p}" 2>/dev/null
+	wait "${!p}" 2>/dev/null
+	show_file "$T/$1"
+}
+
+# receiver ID PORT COUNT: bound; reads when a line comes by descriptor 9
+receiver() {
+	rm -f "$T/fifo"
+	mkfifo "$T/fifo"
+	ip netns exec n3 python3 -u "$PY" receiver 10.1.0.3 "$2" "$3" 60 >"$T/$1" 2>&1 <"$T/fifo" &
+	eval "pid_$1=$!"
+	exec 9>"$T/fifo"
+	busywait 15 said "$1" bound
+}
+
+held() {
+	local n
+
+	n=$(n3 "$BIN/rds-info" --json -T | python3 -S "$PY" held) || return 1
+	note "partial messages hold $n bytes"
+	[ "$n" -le "$1" ] && [ "$n" -ge "$2" ]
+}
+
+hoarded() {
+	program hoard n1 hoard fd00:1:: fd00:1::ffff 7100 $HOARDERS
+	busywait 60 said hoard hoarding || { show_file "$T/hoard"; return 1; }
+}
+
+# ---- a receiver that does not read
+
+flooded() {
+	receiver reader 7200 $FLOOD || return 1
+	added=$(counter n3 recv_bytes_added_to_sock)
+	stalled=$(counter n3 recv_stalled) || return 1
+	program flood n1 flood 10.1.0.1 10.1.0.3 7200 $FLOOD 4000
+	busywait 60 delta recv_stalled "$stalled" -ge 1 || return 1
+	sleep 1
+	said flood sent && { note "all was taken"; return 1; }
+	delta recv_bytes_added_to_sock "$added" -le 10000000
+}
+
+drained() {
+	echo >&9
+	busywait 90 said reader "got $FLOOD" && said flood sent
+}
+
+closed() {
+	local lost
+
+	exec 9>&-
+	receiver closer 7300 $FLOOD || return 1
+	stalled=$(counter n3 recv_stalled) || return 1
+	lost=$(counter n3 recv_drop_no_sock)
+	program flood2 n1 flood 10.1.0.1 10.1.0.3 7300 $FLOOD 4000
+	busywait 60 delta recv_stalled "$stalled" -ge 1 || return 1
+	end closer
+	busywait 60 said flood2 sent && delta recv_drop_no_sock "$lost" -ge 100
+}
+
+# ---- links
+
+misplaced() {
+	local rc=0
+
+	receiver placed 7700 3 || return 1
+	echo >&9
+	program misplaced n1 misplaced 10.1.0.1 10.1.0.3 7700
+	busywait 30 said misplaced dropped || rc=1
+	busywait 30 said misplaced kept || rc=1
+	busywait 30 said placed "got 3" || rc=1
+	end misplaced
+	end placed
+	return $rc
+}
+
+revenants() {
+	local rc=0
+
+	receiver revived 7800 12 || return 1
+	echo >&9
+	program revenants n1 revenants 10.1.0.1 10.1.0.3 7800 12
+	busywait 60 said revived "got 12" || rc=1
+	end revenants
+	end revived
+	return $rc
+}
+
+workers() {
+	cat /proc/[0-9]*/comm 2>/dev/null | grep -c '^kworker/u'
+}
+
+# Links whose peers ignore our FIN are being taken down: that costs timers, no threads.
+stubborn() {
+	local before now
+
+	program stubborn n1 stubborn fd00:1:: fd00:1::ffff $HOARDERS
+	busywait 30 said stubborn up || return 1
+	before=$(workers)
+	n3 sysctl -qw net.rds.tcp.rds_tcp_rcvbuf=50000
+	duplex patient n2 10.1.0.2 n3 10.1.0.3 50 || return 1
+	now=$(n3 "$BIN/rds-info" -a -p | grep -ci disconnecting)
+	note "$now links wait for their peer, kworkers: $before, now $(workers)"
+	[ "$now" -ge $((HOARDERS / 2)) ] && [ "$(workers)" -lt $((before + HOARDERS / 2)) ]
+}
+
+ktap_header
+setup_nodes 3
+ip -n n3 addr add fd00:1::ffff/64 dev eth0 nodad
+for i in $(seq 0 $((HOARDERS - 1))); do
+	printf 'addr add fd00:1::%x/64 dev eth0 nodad\n' $((0x1000 + i))
+done >"$T/batch"
+ip -n n1 -batch "$T/batch"
+# The kernel at 10.1.0.1 keeps out of it, see peer.sh.
+n1 sysctl -qw net.rds.max_conns=1
+n1 "$BIN/rds-traffic" send -b 10.1.0.1:3999 -d 10.1.0.250:4000 -n 1 -t 300 >/dev/null 2>&1 </dev/null &
+busywait 10 sh -c "[ \$(ip netns exec n1 '$BIN/rds-info' -n | grep -c 10.1.0.250) = 1 ]"
+
+check "the bound can be set" n3 sysctl -qw net.rds.max_peer_bytes=4194304
+check "$HOARDERS addresses begin a message each" hoarded
+check "what they hold is bounded" held 5300000 2000000
+part=$(counter n3 recv_partial_limit)
+check "refusals are counted" test "$part" -gt 0
+check "honest large messages pass" duplex large n2 10.1.0.2 n3 10.1.0.3 100 -S 60000-100000
+check "at the cost of those who never end" test "$(counter n3 tcp_partial_evicted)" -gt 0
+end hoard
+check "a receiver that does not read: its queue is bounded" flooded
+check "others are served meanwhile" duplex meanwhile n2 10.1.0.2 n3 10.1.0.3 200
+check "nothing was lost" drained
+end flood
+exec 9>&-
+end reader
+check "the end of the socket lets the link go on" closed
+end flood2
+check "empty messages count" n3 python3 "$PY" empties 10.1.0.3 7500 40000
+flows=$(counter n3 recv_flow_limit)
+n3 sysctl -qw net.rds.max_peer_bytes=2097152
+program ports n1 ports 10.1.0.1 10.1.0.3 7600
+busywait 60 said ports sent
+check "and their history is bounded" busywait 20 delta recv_flow_limit "$flows" -ge 1
+end ports
+check "slow tear-downs keep nobody waiting" stubborn
+end stubborn
+check "a link on the wrong path is taken down" misplaced
+check "a peer that comes again and again: nothing it said is lost" revenants
+check "a new flow to the victim" duplex after n2 10.1.0.2 n3 10.1.0.3 200
+moved
+ktap_finish
