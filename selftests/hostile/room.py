@@ -16,12 +16,14 @@ def header(seq, length, sport, dport, flags=0):
     return struct.pack(">QQIHHBB4xH16s", seq, 0, length, sport, dport, flags, 0, 0, b"")
 
 
-def dial(source, victim, sport=0):
+def dial(source, victim, sport=0, rcvbuf=0):
     family = socket.AF_INET6 if ":" in victim else socket.AF_INET
     s = socket.socket(family, socket.SOCK_STREAM)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # The end is a reset: no orphan keeps the namespace.
     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    if rcvbuf:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
     s.settimeout(15)
     s.bind((source, sport))
     s.connect((victim, PORT))
@@ -107,7 +109,7 @@ def ports(source, victim, port):
 
 def odd(source, victim, port):
     """Frames that are dropped, one for each reason a peer can cause; then silence."""
-    s = dial(source, victim, 40016)
+    s = dial(source, victim, 40016, 4096)
     bits = bytearray(8192)
     bits[5 // 8] = 1 << 5 % 8
     s.sendall(header(10, 0, 9, int(port)) + header(5, 0, 9, int(port), 4) +
@@ -115,15 +117,10 @@ def odd(source, victim, port):
               header(0, 100, 0, 0, 1) + bytes(100) +
               header(0, 8192, 0, 0, 1) + bytes(bits) + header(13, 0, 5, 0))
     say("odd ones sent")
-    s.setblocking(False)
-    end = time.time() + float(3)
     seq = 14
-    while time.time() < end:
-        try:
-            s.send(b"".join(header(seq + i, 0, 6, 0) for i in range(100)))
-            seq += 100
-        except BlockingIOError:
-            time.sleep(0.05)
+    for _ in range(100):
+        s.sendall(b"".join(header(seq + i, 0, 6, 0) for i in range(100)))
+        seq += 100
     say("sent", seq)
     time.sleep(600)
 
