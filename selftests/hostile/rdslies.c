@@ -254,7 +254,8 @@ static int bad_maps(void)
 	return prove(fd, ok);
 }
 
-static int no_ports(void)
+/* Fifty frames that the victim refuses, and counts as @counter. */
+static int refusals(struct rds_hdr (*frame)(unsigned int i), const char *counter)
 {
 	int fd = open_path();
 	struct rds_hdr h;
@@ -262,43 +263,43 @@ static int no_ports(void)
 	bool ok = true;
 
 	for (i = 0; ok && i < 50; i++) {
-		h = header(0, 0, i % 3 * 100, 0);
+		h = frame(i);
 		ok = put_frame(fd, &h);
 	}
-	puts("expect recv_drop_ports_zero 50");
+	printf("expect %s 50\n", counter);
 	return prove(fd, ok);
+}
+
+static struct rds_hdr portless(unsigned int i)
+{
+	return header(0, 0, i % 3 * 100, 0);
+}
+
+static int no_ports(void)
+{
+	return refusals(portless, "recv_drop_ports_zero");
+}
+
+static struct rds_hdr to_nobody(unsigned int i)
+{
+	return header(9, 30000 + i, i * 100, 0);
 }
 
 static int no_socket(void)
 {
-	int fd = open_path();
-	struct rds_hdr h;
-	unsigned int i;
-	bool ok = true;
+	return refusals(to_nobody, "recv_drop_no_sock");
+}
 
-	for (i = 0; ok && i < 50; i++) {
-		h = header(9, 30000 + i, i * 100, 0);
-		ok = put_frame(fd, &h);
-	}
-	puts("expect recv_drop_no_sock 50");
-	return prove(fd, ok);
+static struct rds_hdr ping(unsigned int i)
+{
+	return header(2 + i, 0, 0, 0);
 }
 
 /* With ping_enable 0. */
 static int pings_off(void)
 {
-	int fd = open_path();
-	struct rds_hdr h;
-	unsigned int i;
-	bool ok = true;
-
-	for (i = 0; ok && i < 50; i++) {
-		h = header(2 + i, 0, 0, 0);
-		ok = put_frame(fd, &h);
-	}
-	puts("expect recv_drop_ping_disabled 50");
 	puts("expect recv_ping 0");
-	return prove(fd, ok);
+	return refusals(ping, "recv_drop_ping_disabled");
 }
 
 /* Pings from ports that are congested, as we say. */
