@@ -25,14 +25,25 @@ flood() {
 	return $rc
 }
 
-# Those that have connected, at least; a few may come twice.
+# Connections that the victim made, refused, gave up for others, or whose last ACK met a
+# full accept queue: each reason has its counter.
+counters() {
+	echo $(($(counter n3 conn_created) + $(counter n3 conn_limit) + $(n3 awk '
+		$1 == "TcpExt:" && !at { for (at = 2; $at != "ListenDrops"; at++); next }
+		$1 == "TcpExt:" { print $at }' /proc/net/netstat)))
+}
+
 all_counted() {
 	local n open
 
 	open=$(awk '/addresses connected/ { print $1 }' "$T/peer")
-	n=$(($(counter n3 conn_created) + $(counter n3 conn_limit) - was))
+	n=$(($(counters) - was))
 	note "$open connected, $n counted"
-	[ "$open" -gt $((SOURCES / 2)) ] && [ $n -ge "$open" ] && [ $n -le $((SOURCES + 10)) ]
+	[ "$open" -gt $((SOURCES / 2)) ] && [ $n -ge "$open" ]
+}
+
+room_made() {
+	[ $(($(counter n3 conn_limit) + $(counter n3 conn_expired))) -gt "$made" ]
 }
 
 wrong_way() {
@@ -63,12 +74,12 @@ check "and what they carry is not believed" nothing_came
 if ours; then
 	n3 sysctl -qw net.rds.max_conns=100
 	n3 sysctl -qw net.rds.idle_conn_timeout_ms=2000
-	was=$(($(counter n3 conn_created) + $(counter n3 conn_limit)))
-	limit=$(counter n3 conn_limit)
+	was=$(counters)
+	made=$(($(counter n3 conn_limit) + $(counter n3 conn_expired)))
 	check "$SOURCES source addresses" flood
 	check "the number of connections is bounded" at_most n3 100
 	check "each is counted, as made or as refused" all_counted
-	check "and most were refused" test $(($(counter n3 conn_limit) - limit)) -ge $((SOURCES / 4))
+	check "some were refused or had to go" room_made
 	check "they expire" busywait 20 at_most n3 4
 fi
 check "the honest peer was served all the while" end_flow honest 2000
