@@ -5,9 +5,9 @@
 # connections than peers and paths, and no more memory than the messages need.
 . "$(dirname "$0")/common.sh"
 
-SHARE=4			# each socket talks to one in SHARE of the peers
-grep -q uml /proc/version && SHARE=8
-ROUNDS=$((1 + ${RDS_SOAK:-0}))
+SHARE=8			# each socket talks to one in SHARE of the peers
+grep -q uml /proc/version && SHARE=16
+ROUNDS=$((2 + ${RDS_SOAK:-0}))
 [ "${RDS_SOAK:-0}" = 0 ] || SHARE=1
 
 many() {
