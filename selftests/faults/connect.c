@@ -194,9 +194,9 @@ static int meet(void *arg)
 /* All fault points of one kind of meeting: how many, or -1. */
 static int all_meetings(void)
 {
-	/* In the short form every ninth point, and others each time. */
-	int stride = soak_minutes() ? 1 : 9;
-	int nth = soak_minutes() ? 1 : 1 + now_ms() % 9;
+	/* Every point if RDS_SOAK allows; in the short form every ninth, others each time. */
+	int stride = soak_minutes() >= 20 ? 1 : soak_minutes() ? 3 : 9;
+	int nth = 1 + now_ms() % stride;
 	__s64 begin, worst = 0;
 	int ret, missed = 0, n = 0;
 
@@ -225,7 +225,7 @@ static int all_storms(void)
 	int i, round, n = 0;
 
 	storming = true;
-	for (round = 0; round < (soak_minutes() ? 20 : 1); round++)
+	for (round = 0; round < (soak_minutes() ? 3 : 1); round++)
 		for (i = 0; i < ARRAY_SIZE(interval); i++, n++) {
 			meeting.nth = interval[i];
 			if (reap(spawn(meet, &meeting))) {

@@ -4,7 +4,8 @@
  * The modules are loaded: every fault point of it, while there are several
  * namespaces. A module that could not be loaded leaves nothing behind; one that
  * was loaded is whole in every namespace, and can be unloaded. The kernel's own tracing
- * warns when it cannot describe an event of the module (event_define_fields).
+ * warns when it cannot describe an event of the module (event_define_fields). With
+ * RDS_SOAK every point, else all of the last ones.
  */
 #include "fault.h"
 

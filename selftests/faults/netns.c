@@ -3,7 +3,7 @@
 /*
  * A namespace is made: every fault point of it, ours and all others. What could
  * not be made is undone, also when another subsystem failed after us; what was
- * made is whole: both families can be reached.
+ * made is whole: both families can be reached. With RDS_SOAK every point.
  */
 #include "fault.h"
 

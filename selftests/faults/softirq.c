@@ -5,7 +5,7 @@
  * First those that may not sleep, one at a time and then again and again, while
  * messages flow both ways between two namespaces; then, again and again, all
  * allocations and user copies of this program and of the kernel's workers.
- * Every accepted message arrives once and in order.
+ * Every accepted message arrives once and in order. With RDS_SOAK more of all.
  */
 #include "flow.h"
 
@@ -88,7 +88,7 @@ static int one_by_one(const char *kind, long step)
 
 TEST_F_TIMEOUT(softirq, one_atomic_slab_object, 100)
 {
-	int n = one_by_one("failslab", soak_minutes() ? 97 : 2500);
+	int n = one_by_one("failslab", soak_minutes() ? 500 : 2500);
 
 	EXPECT_LT(10, n);
 	TH_LOG("%d faults, %lld times no memory for a received message", n,
@@ -121,7 +121,7 @@ TEST_F_TIMEOUT(softirq, atomic_slab_objects, 200)
 {
 	__s64 before = counter(flow[0].tx, "tcp_rx_nomem");
 
-	EXPECT_EQ(0, again_and_again("failslab", soak_minutes() ? 1000 : 40));
+	EXPECT_EQ(0, again_and_again("failslab", soak_minutes() ? 200 : 40));
 	/* It is our receive path that this is about. */
 	EXPECT_LT(before, counter(flow[0].tx, "tcp_rx_nomem"));
 	tell(flow[0].tx, "tcp_rx_nomem");
@@ -129,7 +129,7 @@ TEST_F_TIMEOUT(softirq, atomic_slab_objects, 200)
 
 TEST_F_TIMEOUT(softirq, atomic_pages, 200)
 {
-	EXPECT_EQ(0, again_and_again("fail_page_alloc", soak_minutes() ? 1000 : 40));
+	EXPECT_EQ(0, again_and_again("fail_page_alloc", soak_minutes() ? 200 : 40));
 }
 
 static int storms(const char *kind, int messages)
@@ -154,13 +154,13 @@ static int storms(const char *kind, int messages)
 
 TEST_F_TIMEOUT(softirq, all_slab_objects, 200)
 {
-	EXPECT_EQ(0, storms("failslab", soak_minutes() ? 1000 : 40));
+	EXPECT_EQ(0, storms("failslab", soak_minutes() ? 200 : 40));
 	tell(flow[0].tx, "tcp_tx_nomem");
 }
 
 TEST_F_TIMEOUT(softirq, all_pages, 200)
 {
-	EXPECT_EQ(0, storms("fail_page_alloc", soak_minutes() ? 1000 : 40));
+	EXPECT_EQ(0, storms("fail_page_alloc", soak_minutes() ? 200 : 40));
 	tell(flow[0].tx, "tcp_tx_nomem");
 }
 
@@ -168,7 +168,7 @@ TEST_F_TIMEOUT(softirq, all_user_copies, 200)
 {
 	/* Each page is a copy of its own: a long message would never get through. */
 	flow_max = 3000;
-	EXPECT_EQ(0, storms("fail_usercopy", soak_minutes() ? 1000 : 40));
+	EXPECT_EQ(0, storms("fail_usercopy", soak_minutes() ? 200 : 40));
 }
 
 #include "leaks.h"
