@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=none timeout=300 ref=0 fresh=1 expect=event_define_fields */
+/* vm: nodes=1 modules=none timeout=300 ref=0 fresh=1 expect=kernel/trace/trace_events */
 /*
  * The modules are loaded: every fault point of it, while there are several
  * namespaces. A module that could not be loaded leaves nothing behind; one that
  * was loaded is whole in every namespace, and can be unloaded. The kernel's own tracing
- * warns when it cannot describe an event of the module (event_define_fields). With
+ * warns when it cannot describe an event of the module (trace_events.c). With
  * RDS_SOAK every point, else all of the last ones.
  */
 #include "fault.h"
@@ -198,7 +198,6 @@ TEST_F_TIMEOUT(module, init__fail_nth, 280)
 	static const struct subject tcp = { "rds_tcp", tcp_there, tcp_gone };
 
 	NEED_FAULTS();
-	/* Other tests of the same boot need them again: left loaded below. */
 	if (loaded("rds_tcp"))
 		ASSERT_EQ(0, unload("rds_tcp"));
 	if (loaded("rds"))
@@ -208,6 +207,9 @@ TEST_F_TIMEOUT(module, init__fail_nth, 280)
 	ASSERT_TRUE(loaded("rds"));
 	EXPECT_LT(10, all_points(&tcp));
 	ASSERT_TRUE(loaded("rds_tcp"));
+	EXPECT_EQ(0, unload("rds_tcp"));
+	EXPECT_EQ(0, unload("rds"));
+	EXPECT_TRUE(everywhere(rds_gone));
 }
 
 /* The name of a slab cache whose sysfs entry could not be made: sysfs_slab_add() loses it. */
