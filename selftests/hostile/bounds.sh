@@ -11,8 +11,9 @@ LIMIT=220
 MUCH=$((1 + ${RDS_SOAK:-0}))
 [ $MUCH -le 5 ] || MUCH=5
 PARTIAL=$((200 * MUCH))	# links with 1 MiB but one byte each
-EMPTY=$((80000 * MUCH))
-TINY=$((80000 * MUCH))
+# A queue is full at 8 MiB, which is 65,536 messages; TCP holds another 20,000 of the smallest.
+EMPTY=$((160000 * MUCH))
+TINY=$((160000 * MUCH))
 LARGE=$((600 * MUCH))	# of 60,000 bytes
 
 # hog SCENARIO FROM TO COUNT NUMBER: run it and await its proof, the NUMBER-th of that address

@@ -254,9 +254,11 @@ def misplaced(source, victim, port):
 
 
 def revenants(source, victim, port, count):
-    """COUNT links for one path, each says one thing and stays."""
+    """COUNT links for one path, each says one thing and stays.  Eight can wait."""
     links = []
     for i in range(int(count)):
+        if i >= 8:
+            time.sleep(1)
         s = dial(source, victim, 40056 + 8 * i)
         s.sendall(header(i + 1, 4, 9, int(port)) + struct.pack("=I", i))
         links.append(s)
