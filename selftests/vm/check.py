@@ -215,6 +215,7 @@ class Lane:
             self.cluster = Cluster(test.kinds, self.check.kernel, variant=self.check.variant, say=self.say,
                                    cpus=test.needs.get("cpus"), memory=test.needs.get("memory"),
                                    mtu=int(test.needs.get("mtu", 1500)),
+                                   turns=test.needs.get("turns") == "1",
                                    cmdline=test.needs.get("cmdline", ""))
             self.ran = []
             self.cluster.boot()

@@ -66,8 +66,11 @@ def probe_kvm():
 
 class Cluster:
     def __init__(self, kinds, kernel="debian", cpus=None, memory=None, mtu=1500, say=print, variant="",
-                 cmdline=""):
-        """@kinds: kind of node a, b, ..."""
+                 turns=False, cmdline=""):
+        """
+        @kinds: kind of node a, b, ...
+        @turns: an emulator's processors run in turns, not at once
+        """
         self.say, self.mtu = say, mtu
         self.rundir = tempfile.mkdtemp(prefix="rds-vm-", dir="/tmp")
         self.switch = None
@@ -82,6 +85,7 @@ class Cluster:
                                             cpus=cpus or (2 if count == 1 else 1),
                                             memory=memory or (k.memory if count == 1 else k.memory * 2 // 3),
                                             extra_args=cmdline)
+            self.guests[name].turns = turns
 
     def describe(self):
         return ", ".join(f"{g.name}={g.kind.name} ({g.kind.version})" for g in self.guests.values())

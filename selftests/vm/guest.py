@@ -233,6 +233,7 @@ class Guest:
 
 class QemuGuest(Guest):
     accel = "tcg"
+    turns = False
 
     def start(self):
         qemu = shutil.which("qemu-system-x86_64")
@@ -244,7 +245,7 @@ class QemuGuest(Guest):
         initrd = initramfs.make(self.kind, CACHE)
         number = ord(self.name) - ord("a") + 1 if len(self.name) == 1 else 1
         accel = ["-accel", "kvm", "-cpu", "host"] if self.accel == "kvm" else \
-            ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,-cx16"]
+            ["-accel", f"tcg,thread={'single' if self.turns else 'multi'},tb-size=256", "-cpu", "max,-cx16"]
         # on the default machine ACPI keeps a kernel with KASAN busy for a minute
         machine = ["-machine", "q35"] if self.kind.kernel != "debian" else []
         args = [qemu, *machine, *accel, "-smp", str(self.cpus), "-m", str(self.memory),
