@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=120
+# vm: nodes=1 modules=rds_tcp,veth timeout=240
 # Namespaces that lose their interfaces to each other, or go while their connections are
 # being made: nothing of the one keeps the other (hazards G2, G10, G11, G12, G13).
 . "$(dirname "$0")/common.sh"
@@ -49,8 +49,9 @@ swapped() {
 	make_pair sw1 sw2 || return 1
 	duplex swap4 sw1 10.7.0.1 sw2 10.7.0.2 50 || return 1
 	start_flow swap6 sw1 '[fd00:7::1]' sw2 '[fd00:7::2]' 50 && end_flow swap6 50 || return 1
-	sw1 "$BIN/rds-traffic" send -b 10.7.0.1:4000 -d 10.7.0.2:4000 -n 100000 -r 200 -t 90 \
-		>"$T/steady" 2>&1 </dev/null &
+	# Not by way of a function: it is the program that has to be killed.
+	ip netns exec sw1 "$BIN/rds-traffic" send -b 10.7.0.1:4000 -d 10.7.0.2:4000 -n 100000 \
+		-r 200 -t 90 >"$T/steady" 2>&1 </dev/null &
 	steady=$!
 	busywait 10 bound sw1 4000 || return 1
 	ip -n sw1 link set eth0 netns sw2 || return 1
@@ -75,7 +76,7 @@ connecting() {
 		make_pair "con$i" "den$i" || return 1
 		ip netns exec "den$i" ip link set eth1 down
 		# eight destinations that never answer
-		ip netns exec "con$i" timeout 30 "$BIN/rds-traffic" send -b 10.7.0.1:4000 \
+		ip netns exec "con$i" "$BIN/rds-traffic" send -b 10.7.0.1:4000 \
 			-d 10.7.0.2:4000 -d 10.7.0.3:4000 -d 10.7.0.4:4000 -n 2 -t 25 \
 			>/dev/null 2>&1 </dev/null &
 		senders+=($!)
@@ -83,7 +84,7 @@ connecting() {
 		ip netns del "con$i"
 		ip netns del "den$i"
 	done
-	kill -9 "${senders[@]}"
+	kill -9 "${senders[@]}" 2>/dev/null
 	{ wait "${senders[@]}"; } 2>/dev/null
 	return 0
 }
