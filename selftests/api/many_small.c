@@ -48,11 +48,10 @@ static int drain(int fd, int want)
 
 	for (;;) {
 		got = recvmmsg(fd, batch(16), BATCH, MSG_DONTWAIT, NULL);
-		if (got > 0)
-			n += got;
-		else if (n >= want || now_ms() > end)
+		n += got > 0 ? got : 0;
+		if (got <= 0 && (n >= want || now_ms() > end))
 			return n;
-		else
+		if (got <= 0)
 			poll_for(fd, POLLIN, 100);
 	}
 }
