@@ -69,7 +69,7 @@ n2 sysctl -qw net.rds.ping_enable=0
 n2 "$BIN/rds-ping" -c 1 10.1.0.2 >/dev/null 2>&1
 check "pings are off" dropped PING_DISABLED recv_drop_ping_disabled
 cleanup
-check "answers that waited when the namespace went" busywait 15 traced EXPIRED 100
+check "answers that waited when the namespace went" busywait 60 traced EXPIRED 100
 check "are counted" dropped EXPIRED send_expired
 echo 0 >$TR/tracing_on
 echo 0 >$TR/events/rds/rds_drop/enable
