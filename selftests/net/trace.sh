@@ -25,6 +25,8 @@ ktap_header
 setup_pair
 check "the events exist" test -d $TR/events/rds/rds_state_change
 echo 0 >$TR/tracing_on
+# Another test may have left it small.
+echo 4096 >$TR/buffer_size_kb
 echo >$TR/trace
 echo 1 >$TR/events/rds/enable
 echo 1 >$TR/tracing_on
@@ -33,6 +35,8 @@ check "messages to an unbound port are acknowledged" nowhere
 echo 0 >$TR/tracing_on
 echo 0 >$TR/events/rds/enable
 cat $TR/trace >"$T/trace"
+echo >$TR/trace
+echo 1 >$TR/buffer_size_kb
 check "state change" seen 'rds_state_change: .*CONNECTING -> UP by LINK_UP'
 check "enqueue" seen 'rds_enqueue: .*seq=[0-9]+'
 check "transmit" seen 'rds_transmit: .*seq=[0-9]+'
