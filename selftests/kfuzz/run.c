@@ -82,6 +82,24 @@ static u32 wanted(const struct prog *p)
 	return mask;
 }
 
+/*
+ * The sockets of the program before are gone with its processes, but an io_uring
+ * gives up its files in the kernel's own time: a port gets 10 s to be free.
+ */
+static int bind_freed(int fd, const struct sockaddr_storage *ss, socklen_t len)
+{
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		if (!bind(fd, (const void *)ss, len))
+			return 0;
+		if (errno != EADDRINUSE)
+			break;
+		usleep(10000);
+	}
+	return -1;
+}
+
 static void make_slots(struct thread *t)
 {
 	u32 mask = wanted(prog);
@@ -95,7 +113,7 @@ static void make_slots(struct thread *t)
 		atomic_store(&slots[i], fd);
 		if (fd < 0 || !plan[i].addr)
 			continue;
-		if (bind(fd, (void *)&ss, sa(&ss, plan[i].addr, plan[i].port)))
+		if (bind_freed(fd, &ss, sa(&ss, plan[i].addr, plan[i].port)))
 			complain("port %u is not free: errno %d", plan[i].port, errno);
 		connect(fd, (void *)&ss, sa(&ss, plan[i].peer, plan[i].peer_port));
 	}

@@ -62,9 +62,17 @@ flock -w 600 9 || die "another build holds $out/.lock"
 rsync -rlpt --delete \
 	--exclude='*.o' --exclude='*.ko' --exclude='.*' --exclude='*.mod' \
 	--exclude='*.mod.c' --exclude='modules.order' --exclude='Module.symvers' \
-	--exclude='*.a' --exclude='*.gcno' --exclude='/root/' --exclude='/log' \
+	--exclude='*.a' --exclude='*.gcno' --exclude='/root/' --exclude='/int3/' --exclude='/log' \
 	--include='/Kbuild' --include='/net/***' --include='/include/***' --exclude='*' \
 	"$top/" "$out/" || die "cannot mirror the sources to $out"
+
+# Emulated processors need help with code that is patched while it runs
+if [ "$kernel" != uml-kasan ]; then
+	mkdir -p "$out/int3"
+	rsync -rlpt "$here/int3/" "$out/int3/" &&
+		make -s -C "$KDIR" M="$out/int3" CONFIG_DEBUG_INFO_BTF_MODULES= modules ||
+		die "the module int3 for guests does not compile (kernel: $kernel)"
+fi
 
 start=$SECONDS
 make -C "$KDIR" M="$out" RDS_TOP="$out" "${args[@]}" "-j$(nproc)" "$@" modules \

@@ -17,11 +17,6 @@ from lock import Lock
 # After these a guest is thrown away: what a test left must not be charged to the next.
 SPOILED = ("no end after", "kernel log", "left behind", "debug_locks")
 
-# QEMU before 8.2 may keep a translation of code that the kernel patched meanwhile (static
-# keys): a breakpoint that is long gone is hit again, on a busy machine now and then. No C
-# code of a module can raise it, so such a test gets a fresh guest and a second try.
-EMULATOR_FAULT = "Oops: int3"
-
 UNLOAD = """sleep 1; for m in rds_tcp rds; do grep -q "^$m " /proc/modules || continue; rmmod $m || exit 1; done"""
 # Memory must have been lost for 5 s to count.
 SCAN = """k=/sys/kernel/debug/kmemleak; [ -e $k ] || exit 0
@@ -55,7 +50,6 @@ class Check:
         self.outcomes = []
         self.extra_failed = 0
         self.notes = []
-        self.repeated = []
         self.lock = threading.Lock()
 
     def select(self, tests):
@@ -169,8 +163,6 @@ class Check:
     def summary(self):
         skipped = sum(o.skipped for o in self.outcomes)
         say_now(f"# {self.kernel}: {len(self.outcomes)} test files, {skipped} cases skipped")
-        for name in self.repeated:
-            say_now(f"#   {self.kernel} {name}: ran twice ({EMULATOR_FAULT}, QEMU)")
         for o in (o for o in self.outcomes if not o.ok()):
             for text in o.failures + o.reasons:
                 say_now(f"#   FAILED {self.kernel} {o.test.name}: {text}")
@@ -220,7 +212,6 @@ class Lane:
             self.cluster = Cluster(test.kinds, self.check.kernel, variant=self.check.variant, say=self.say,
                                    cpus=test.needs.get("cpus"), memory=test.needs.get("memory"),
                                    mtu=int(test.needs.get("mtu", 1500)),
-                                   turns=test.needs.get("turns") == "1",
                                    cmdline=test.needs.get("cmdline", ""))
             self.ran = []
             self.cluster.boot()
@@ -237,16 +228,6 @@ class Lane:
         self.ran.append(test.name)
         self.cluster.env = self.check.environment(test)
         outcome = self.attempt(test)
-        if self.cluster.emulated() and any(EMULATOR_FAULT in r for r in outcome.reasons):
-            self.say(f"# {test.name} once more: a fault of the emulator, not of the module ({EMULATOR_FAULT})")
-            with self.check.lock:
-                self.check.repeated.append(test.name)
-            self.drop()
-            if not self.ready(test):
-                return
-            self.ran.append(test.name)
-            self.cluster.env = self.check.environment(test)
-            outcome = self.attempt(test)
         self.check.record(outcome, self.say)
         if any(word in r for r in outcome.reasons for word in SPOILED):
             self.drop()

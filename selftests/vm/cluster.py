@@ -66,11 +66,8 @@ def probe_kvm():
 
 class Cluster:
     def __init__(self, kinds, kernel="debian", cpus=None, memory=None, mtu=1500, say=print, variant="",
-                 turns=False, cmdline=""):
-        """
-        @kinds: kind of node a, b, ...
-        @turns: an emulator's processors run in turns, not at once
-        """
+                 cmdline=""):
+        """@kinds: kind of node a, b, ..."""
         self.say, self.mtu = say, mtu
         self.rundir = tempfile.mkdtemp(prefix="rds-vm-", dir="/tmp")
         self.switch = None
@@ -85,16 +82,12 @@ class Cluster:
                                             cpus=cpus or (2 if count == 1 else 1),
                                             memory=memory or (k.memory if count == 1 else k.memory * 2 // 3),
                                             extra_args=cmdline)
-            self.guests[name].turns = turns
 
     def describe(self):
         return ", ".join(f"{g.name}={g.kind.name} ({g.kind.version})" for g in self.guests.values())
 
     def uml(self):
         return any(g.kind.uml for g in self.guests.values())
-
-    def emulated(self):
-        return not self.uml() and guests.QemuGuest.accel.startswith("tcg")
 
     def boot(self):
         if not self.uml():

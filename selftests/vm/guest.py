@@ -60,8 +60,17 @@ class Kind:
             raise GuestError(f"no kernel at {base}: run 'make setup' or 'make modules K={kernel}' first")
         self.modules = os.path.join(modules or base, "lib/modules", self.version)
         self.ours = modules is not None
+        # for an emulator: the module in int3/, where it was built for this kernel
+        self.int3 = os.path.join(TOP, "build", kernel, "int3/stale_int3.ko")
+        if self.uml or self.vermagic(self.int3) != self.version:
+            self.int3 = None
         if self.ours and not os.path.exists(os.path.join(self.modules, "updates/rds.ko")):
             raise GuestError(f"our modules are not built ({self.modules}/updates): run 'make modules' first")
+
+    @staticmethod
+    def vermagic(module):
+        out = subprocess.run(["modinfo", "-F", "vermagic", module], capture_output=True, text=True).stdout
+        return out.split(" ")[0]
 
 
 def kind(name, kernel="debian", variant=""):
@@ -142,6 +151,8 @@ class Guest:
         words = ["panic=-1", "slab_nomerge", "mitigations=off", "rcupdate.rcu_cpu_stall_timeout=60",
                  f"vm_root={root}", f"vm_port={port}", f"vm_name={self.name}",
                  f"vm_mods={self.kind.modules}"]
+        if self.kind.int3:
+            words.append("vm_insmod=" + self.kind.int3)
         if self.binds():
             words.append("vm_bind=" + self.binds())
         return words + self.extra_args.split()
@@ -233,7 +244,6 @@ class Guest:
 
 class QemuGuest(Guest):
     accel = "tcg"
-    turns = False
 
     def start(self):
         qemu = shutil.which("qemu-system-x86_64")
@@ -245,7 +255,7 @@ class QemuGuest(Guest):
         initrd = initramfs.make(self.kind, CACHE)
         number = ord(self.name) - ord("a") + 1 if len(self.name) == 1 else 1
         accel = ["-accel", "kvm", "-cpu", "host"] if self.accel == "kvm" else \
-            ["-accel", f"tcg,thread={'single' if self.turns else 'multi'},tb-size=256", "-cpu", "max,-cx16"]
+            ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,-cx16"]
         # on the default machine ACPI keeps a kernel with KASAN busy for a minute
         machine = ["-machine", "q35"] if self.kind.kernel != "debian" else []
         args = [qemu, *machine, *accel, "-smp", str(self.cpus), "-m", str(self.memory),

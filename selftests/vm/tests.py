@@ -42,7 +42,7 @@ class Test:
         self.slow = 1
         for key in needs:
             if key not in ("nodes", "timeout", "modules", "expect", "netns", "host", "fresh", "cpus",
-                           "memory", "mtu", "turns", "a", "b", "c", "d", "ref", "uml", "cmdline"):
+                           "memory", "mtu", "a", "b", "c", "d", "ref", "uml", "cmdline"):
                 raise GuestError(f"{path}: 'vm:' line has an unknown key '{key}'")
         if not 0 <= self.nodes <= 4:
             raise GuestError(f"{path}: nodes={self.nodes}, but 0 to 4 are possible")
@@ -63,7 +63,7 @@ class Test:
         """Tests with equal keys share a boot."""
         extra = self.name if self.needs.get("fresh") == "1" else ""
         return (self.nodes, self.kinds, self.needs.get("cpus"), self.needs.get("memory"),
-                self.needs.get("mtu"), self.needs.get("turns"), self.needs.get("cmdline"), extra)
+                self.needs.get("mtu"), self.needs.get("cmdline"), extra)
 
     def command(self):
         if self.path.endswith(".c"):
