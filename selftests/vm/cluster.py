@@ -160,6 +160,8 @@ class Cluster:
             self.switch.wait()
         if self.server:
             self.server.close()
+        if not os.path.isdir(self.rundir):      # stopped before
+            return
         logs = os.path.join(TOP, "build/logs")
         os.makedirs(logs, exist_ok=True)
         for name in os.listdir(self.rundir):
