@@ -104,7 +104,7 @@ starved() {
 ktap_header
 setup_pair
 COUNT=3000 RATE=500
-grep -q uml /proc/version && COUNT=2000 RATE=250
+grep -q uml /proc/version && COUNT=3500 RATE=250
 if ! ours; then
 	ktap_skip "drain" "in-tree: resets its links (tcp 5.2)"
 	ktap_finish
