@@ -342,9 +342,24 @@ static unsigned long rds_tcp_drain_limit(struct rds_tcp_path *tp, struct sock *s
 }
 
 /*
+ * The last try, above the bounds.  True if there still was no memory for all of it: the peer has
+ * forgotten what TCP acknowledged, so it would be lost with the socket.
+ */
+static bool rds_tcp_unread(struct rds_tcp_path *tp, struct sock *sk)
+{
+	bool left;
+
+	lock_sock(sk);
+	rds_tcp_read(tp, sk, true);
+	left = tp->rx.starved && !tp->rx.dead;
+	release_sock(sk);
+	return left;
+}
+
+/*
  * Orderly end: send what is in TCP's queue and a FIN, receive and deliver until the
- * peer's FIN.  The peer may be gone, so the time is limited.  Returns what is left of it, 0 when
- * there is nothing to wait for.
+ * peer's FIN.  The peer may be gone, so the time is limited, but not the one for our own memory.
+ * Returns what is left of it, 0 when there is nothing to wait for.
  */
 static unsigned long rds_tcp_drain(struct rds_tcp_path *tp)
 {
@@ -373,7 +388,7 @@ static unsigned long rds_tcp_drain(struct rds_tcp_path *tp)
 		return limit - spent;
 	if (tp->up && (left || limit > RDS_TCP_CLOSE_MAX))
 		rds_tcp_count(RDS_TCP_DRAIN_TIMEOUT);
-	return 0;
+	return left && rds_tcp_unread(tp, sk) ? RDS_TCP_CLOSE_MAX : 0;
 }
 
 /* Has the peer something to say that is worth waiting for? */
