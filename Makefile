@@ -17,7 +17,9 @@ all: modules
 help:
 	@sed -n 's/^#: \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
-#: make demo               one socket, three peers, a cut link, a killed node: see it work
+#: make demo               one process, four peers, a cut link, a killed node, RDMA: see it work
+#: make speed              rds_rdma against the in-tree one, over RoCE between two guests (ROUNDS=5);
+#:                         TRANSPORT=tcp: rds_tcp, and with in-tree peers
 #: make check              every test; the last line is "N passed, N failed"
 #:   T='net/netem api/*'     only tests with these names (see: make list)
 #:   K=uml-kasan             on user-mode Linux with KASAN and lockdep, two guests at a time (J=1: one)
@@ -25,6 +27,10 @@ help:
 #:   M=intree                the one-guest tests against the in-tree module
 #: make soak               the long forms, an hour in all (MINUTES=60, K=uml-kasan, T=...)
 #: make coverage           lines of net/rds that the tests run on uml-kasan (T=...)
+#: make bench              ratios to the in-tree module, TCP, SCTP, TIPC and UDP, and a profile; writes
+#:                         Documentation/performance/table.md (an hour)
+#:   QUICK=1                 little of everything, writes nothing (3 minutes)
+#:   CELLS='stream/64 ...'   only these, writes nothing; CLOCK=icount or wall, RUNS=3, SECS=0.4
 #: make shell              a guest with the modules loaded (N=3: three guests; KINDS="ours intree")
 #: make list               the tests and what they need
 #: make modules            rds.ko and rds_tcp.ko in build/debian (K=uml-kasan, KDIR=... for others)
@@ -77,6 +83,19 @@ shell: modules tests
 demo: modules tests
 	@bash $(top)/demo/demo.sh
 
+TRANSPORT ?= ib
+speed_tcp := --modules rds_tcp
+speed_ib := --mtu 9000 --modules rds_rdma,rdma_rxe
+speed: modules tests
+	@$(run) drive -t 3000 $(speed_$(TRANSPORT)) ours ours -- $(top)/selftests/speed/$(TRANSPORT).sh
+
+bench_args := $(if $(QUICK),--quick) $(if $(CLOCK),--clock $(CLOCK)) $(if $(RUNS),--runs $(RUNS)) \
+	$(if $(SECS),--seconds $(SECS)) $(if $(QUICK)$(CELLS),,--save)
+bench_said := $(strip make bench$(foreach v,QUICK CLOCK RUNS SECS,$(if $($(v)), $(v)=$($(v))))$(if $(CELLS), CELLS='$(CELLS)'))
+
+bench: modules tests
+	@RDS_BENCH_COMMAND="$(bench_said)" python3 -u $(vm)/bench.py $(bench_args) $(CELLS)
+
 unit: setup
 	@$(MAKE) --no-print-directory -s -C $(top)/selftests
 	@$(run) check 'unit/*' 'fuzz/*' 'style/*'
@@ -87,4 +106,5 @@ style: setup
 clean:
 	rm -rf $(top)/build
 
-.PHONY: all help setup kernel uml modules modules_install tests tools check soak coverage list shell demo unit style clean
+.PHONY: all help setup kernel uml modules modules_install tests tools check soak coverage list shell demo \
+	speed bench unit style clean

@@ -1,9 +1,10 @@
 #!/usr/bin/python3 -u
 # SPDX-License-Identifier: GPL-2.0
-"""One RDS socket on node A sends a tree of files to three peers at once: node B
-(this module), node C (the in-tree module), and a second socket on A itself
-(loopback). In mid-stream B's link is cut for 10 s; later B is killed and
-rebooted, and its fresh receiver gets what it lacks. Every copy must come out
+"""One process on node A sends a tree of files to four peers at once: over TCP to node
+B (this module) and node C (the in-tree module), to a second socket on A itself
+(loopback), and over RoCE to node D (this module). In mid-stream B's link is cut
+for 10 s; later B is killed and rebooted, and its fresh receiver gets what it
+lacks. Then A writes to D's memory and reads it by RDMA. Every copy must come out
 identical to the source, or the exit status is not 0."""
 
 import hashlib
@@ -31,7 +32,17 @@ LIMIT = 240                     # the whole transfer; TCG on a busy machine is s
 TTY = sys.stdout.isatty()
 BOLD, DIM, OFF = ("\033[1m", "\033[2m", "\033[0m") if TTY else ("", "", "")
 COUNTERS = ("conn_reset", "send_queued", "recv_delivered", "send_retransmitted", "recv_drop_old_seq",
-            "copy_from_user", "copy_to_user", "cong_update_sent", "cong_update_received")
+            "copy_from_user", "copy_to_user", "cong_update_sent", "cong_update_received",
+            "ib_rx_total_incs", "ib_ack_sent", "ib_rdma_mr_1m_alloc")
+# Beside the network that TCP uses, with an interface of its own: RDS takes an address that an
+# RDMA device has for the RDMA transport. ARP answers must not come from the other interface.
+ROCE = """sysctl -qw net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2 &&
+    for m in macvlan rdma_rxe rds_rdma; do modprobe $m || exit 1; done
+    ip link add roce0 link eth0 type macvlan mode bridge && ip addr add 10.1.0.{0}/24 dev roce0 &&
+    ip link set roce0 up && rdma link add rxe0 type rxe netdev roce0 || exit 1
+    for i in $(seq 100); do
+        grep -qs ffff:0a01:000{0} /sys/class/infiniband/rxe0/ports/1/gids/* && exit; sleep 0.1
+    done; exit 1"""
 
 
 class Screen:
@@ -110,8 +121,9 @@ def table(rows):
 
 
 class Peer:
-    def __init__(self, name, node, addr, what, folder):
+    def __init__(self, name, node, addr, what, folder, sender="10.0.0.1:7000"):
         self.name, self.node, self.addr, self.what, self.folder = name, node, addr, what, folder
+        self.sender = sender
         self.acked = self.want = self.messages = self.stream = 0
         self.state = "waiting"
         self.history = []
@@ -150,6 +162,7 @@ class Demo:
             "B": Peer("B", "b", "10.0.0.2:7001", "this module over TCP", "/tmp/copy"),
             "C": Peer("C", "c", "10.0.0.3:7001", "in-tree over TCP", "/tmp/copy"),
             "A2": Peer("A2", "a", "10.0.0.1:7001", "this module, loopback", "/tmp/copy"),
+            "D": Peer("D", "d", "10.1.0.4:7001", "this module over RoCE", "/tmp/copy", "10.1.0.1:7000"),
         }
         self.paths = {}
         self.rest = b""
@@ -184,7 +197,7 @@ class Demo:
         table(rows)
 
     def show_info(self):
-        code, out, _ = self.g["a"].run(self.cluster.shell("rds-info -n -p -T"), 20)
+        code, out, _ = self.g["a"].run(self.cluster.shell("rds-info -n -p -T -I"), 20)
         SCREEN.say()
         for line in out.splitlines():
             SCREEN.say("  " + DIM + line + OFF)
@@ -193,10 +206,11 @@ class Demo:
 
     def start_receiver(self, peer):
         peer.command = self.g[peer.node].agent.start(self.cluster.shell(
-            f"exec rds-recvtree {peer.addr} 10.0.0.1:7000 {peer.folder}"))
+            f"exec rds-recvtree {peer.addr} {peer.sender} {peer.folder}"))
 
     def start_sender(self, listing):
-        peers = " ".join(f"{p.name}={p.addr}" for p in self.peers.values())
+        peers = " ".join(f"{p.name}={p.addr}" + (f"@{p.sender}" if p.sender != "10.0.0.1:7000" else "")
+                         for p in self.peers.values())
         self.sender = self.g["a"].agent.start(self.cluster.shell(
             f"exec rds-sendtree 10.0.0.1:7000 / {listing} {peers}"),
             on_out=self.sender_output, on_err=self.errors.append)
@@ -287,7 +301,7 @@ class Demo:
         for p in self.peers.values():
             self.start_receiver(p)
         self.start_sender(listing)
-        SCREEN.event(f"one socket on A sends {len(self.names)} files, {self.total / 1e6:.1f} MB, to three peers at once")
+        SCREEN.event(f"one process on A sends {len(self.names)} files, {self.total / 1e6:.1f} MB, to four peers at once")
         threading.Thread(target=self.watch_paths, daemon=True).start()
         b = self.peers["B"]
         self.must_wait(lambda: b.part() >= CUT_AT, "the first part of the tree reaches B")
@@ -297,9 +311,23 @@ class Demo:
         self.kill_and_reboot()
         self.must_wait(lambda: all(p.state == "complete" for p in self.peers.values()), "all copies are complete")
         self.stop_watching.set()
-        SCREEN.event("all three say that they have everything")
+        SCREEN.event("all four say that they have everything")
         if self.sender.wait(20) != 0:
             self.troubles.append("the sender did not end well")
+
+    def rdma(self):
+        """One write and one read, with what the sockets are told of them."""
+        server = self.g["d"].agent.start(self.cluster.shell(
+            "exec rdmapeer serve -b 10.1.0.4:7002 -r /tmp/rdma-ready"))
+        self.g["d"].run("until [ -e /tmp/rdma-ready ]; do sleep 0.05; done", 20)
+        ask = "rdmapeer {} -g -S 1048576 -b 10.1.0.1:7002 -d 10.1.0.4:7002"
+        SCREEN.event("1 MiB by RDMA, from A's memory to D's and back, each with its notification")
+        code, out, err = self.g["a"].run(self.cluster.shell(ask.format("show")), 60)
+        for line in (out + err).splitlines():
+            SCREEN.say("  " + line)
+        self.g["a"].run(self.cluster.shell(ask.format("bye")), 60)
+        if code != 0 or server.wait(20) != 0:
+            self.troubles.append("RDMA did not work")
 
     def verdict(self, want):
         SCREEN.event("hashing the copies inside the guests")
@@ -367,15 +395,17 @@ def demo():
     hashed = []
     hashing.start()
     with Lock("debian"):
-        cluster = Cluster(["ours", "ours", "intree"], memory=1024, mtu=9000,
+        cluster = Cluster(["ours", "ours", "intree", "ours"], memory=1024, mtu=9000,
                           say=lambda l: SCREEN.event(l.lstrip("# ")))
         try:
             cluster.boot()
+            cluster.parallel(lambda n: cluster.guests[n[0]].must(ROCE.format(n[1]), 90), ["a1", "d4"])
             d = Demo(cluster, names, total)
             d.show_nodes()
             SCREEN.say()
             before = d.counters("a")
             d.transfer(listing)
+            d.rdma()
             d.show_counters(before, d.counters("a"))
             hashing.join()
             d.verdict(hashed[0])

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rds-sendtree - sends a tree of files over one RDS socket to several peers
+ * rds-sendtree - sends a tree of files over RDS sockets to several peers
  *
- *	rds-sendtree ADDR:PORT ROOT LIST NAME=ADDR:PORT...
+ *	rds-sendtree ADDR:PORT ROOT LIST NAME=ADDR:PORT[@ADDR:PORT]...
  *
- * LIST names the files, one a line, relative to ROOT. Runs until every peer
- * has said that it has them all. Prints twice a second, for each peer,
+ * LIST names the files, one a line, relative to ROOT. All peers share one
+ * socket, but those with an address after @, which are sent to from a socket
+ * that is bound there. Runs until every peer has said that it has them all.
+ * Prints twice a second, for each peer,
  *	P name bytes-acknowledged bytes-to-send messages streams state
  */
 
@@ -23,6 +25,7 @@ struct file {
  * struct peer - one receiver
  * @name: for the person at the terminal
  * @addr: where it is bound
+ * @sock: our socket for it
  * @incarnation: of the receiver that is being served; 0: none has asked yet
  * @stream: number of the answer under way
  * @seq: of the next message
@@ -43,6 +46,7 @@ struct file {
 struct peer {
 	char *name;
 	struct sockaddr_in addr;
+	int sock;
 	uint64_t incarnation;
 	uint32_t stream;
 	uint64_t seq;
@@ -58,7 +62,8 @@ struct peer {
 
 static struct file files[TREE_MAX_FILES];
 static struct peer peers[MAX_PEERS];
-static int nr_files, nr_peers, sock, root;
+static struct pollfd socks[MAX_PEERS + 1];
+static int nr_files, nr_peers, nr_socks, root;
 static uint8_t buffer[TREE_MAX_DATA];
 
 static void read_list(const char *path)
@@ -105,7 +110,7 @@ static void peer_start(struct peer *p, const struct tree_hdr *hello, const uint8
 	fprintf(stderr, "%s asks: it lacks %llu bytes\n", p->name, (unsigned long long)p->want);
 }
 
-static void take_answers(void)
+static void take_answers(int sock)
 {
 	struct sockaddr_in from;
 	struct tree_hdr h;
@@ -114,7 +119,8 @@ static void take_answers(void)
 		struct peer *p = NULL;
 
 		for (int i = 0; i < nr_peers; i++)
-			if (peers[i].addr.sin_addr.s_addr == from.sin_addr.s_addr &&
+			if (peers[i].sock == sock &&
+			    peers[i].addr.sin_addr.s_addr == from.sin_addr.s_addr &&
 			    peers[i].addr.sin_port == from.sin_port)
 				p = &peers[i];
 		if (!p)
@@ -149,7 +155,7 @@ static int post(struct peer *p, struct tree_hdr *h, const void *data)
 	h->stream = p->stream;
 	h->incarnation = p->incarnation;
 	h->seq = p->seq;
-	rc = tree_send(sock, &p->addr, h, data);
+	rc = tree_send(p->sock, &p->addr, h, data);
 	if (!rc) {
 		p->seq++;
 		return 1;
@@ -275,35 +281,47 @@ static void say_bye(void)
 	sleep(1);
 }
 
+static int open_sock(const char *addr)
+{
+	struct pollfd *s = &socks[nr_socks++];
+
+	s->fd = tree_socket(addr, 32 << 20);
+	s->events = POLLIN;
+	return s->fd;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 5 || argc - 4 > MAX_PEERS) {
-		fprintf(stderr, "usage: %s ADDR:PORT ROOT LIST NAME=ADDR:PORT...\n", argv[0]);
+		fprintf(stderr, "usage: %s ADDR:PORT ROOT LIST NAME=ADDR:PORT[@ADDR:PORT]...\n",
+			argv[0]);
 		return 2;
 	}
+	open_sock(argv[1]);
 	root = open(argv[2], O_RDONLY | O_DIRECTORY);
 	if (root < 0)
 		tree_die(argv[2]);
 	read_list(argv[3]);
 	for (int i = 4; i < argc; i++) {
-		char *equals = strchr(argv[i], '=');
+		char *equals = strchr(argv[i], '='), *at = strchr(argv[i], '@');
 		struct peer *p = &peers[nr_peers++];
 
 		if (!equals)
 			return 2;
 		*equals = '\0';
+		if (at)
+			*at++ = '\0';
+		p->sock = at ? open_sock(at) : socks[0].fd;
 		p->name = argv[i];
 		p->addr = tree_addr(equals + 1);
 		p->fd = -1;
 		p->lcg = 1;
 	}
-	sock = tree_socket(argv[1], 32 << 20);
-
 	while (report(0)) {
-		struct pollfd pfd = { .fd = sock, .events = POLLIN };
 		int busy = 0;
 
-		take_answers();
+		for (int i = 0; i < nr_socks; i++)
+			take_answers(socks[i].fd);
 		for (int i = 0; i < nr_peers; i++) {
 			struct peer *p = &peers[i];
 
@@ -312,7 +330,7 @@ int main(int argc, char **argv)
 				busy = 1;
 		}
 		if (!busy)
-			poll(&pfd, 1, 5);
+			poll(socks, nr_socks, 5);
 	}
 	say_bye();
 	report(1);

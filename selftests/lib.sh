@@ -19,6 +19,7 @@ KTAP_NR=0
 KTAP_FAILED=0
 LIB_NETNS=()
 LIB_TRAP=
+LIB_NEVER=
 
 # --- KTAP
 
@@ -69,12 +70,10 @@ ktap_finish()
 # Whatever ends the test, its namespaces go.
 cleanup()
 {
-	local ns
-
-	for ns in "${LIB_NETNS[@]}"; do
-		ip netns pids "$ns" 2>/dev/null | xargs -r kill -9 2>/dev/null
-		ip netns delete "$ns" 2>/dev/null
-	done
+	[ ${#LIB_NETNS[@]} -gt 0 ] || return
+	printf 'netns pids %s\n' "${LIB_NETNS[@]}" | ip -force -batch - 2>/dev/null |
+		xargs -r kill -9 2>/dev/null
+	printf 'netns delete %s\n' "${LIB_NETNS[@]}" | ip -force -batch - 2>/dev/null
 	LIB_NETNS=()
 }
 
@@ -93,103 +92,134 @@ lib_die()
 }
 
 for _i in 1 2 3 4 5 6 7 8; do
-	eval "n$_i() { ip netns exec n$_i \"\$@\"; }"
+	eval "n$_i() { \"\$BIN/rdsns\" n$_i \"\$@\"; }"
 done
+
+# One ip(8) for many commands: to start it takes longer than what it does.
+# lib_batch [NS]: commands on standard input
+lib_batch()
+{
+	ip ${1:+-n "$1"} -batch - || lib_die "cannot configure ${1:-the namespaces}"
+}
 
 lib_netns()
 {
-	ip netns add "$1" || lib_die "cannot add network namespace $1"
-	LIB_NETNS+=("$1")
-	ip -n "$1" link set lo up
+	local ns
+
+	LIB_NETNS+=("$@")
+	lib_batch <<<"$(printf 'netns add %s\n' "$@")"
+	for ns; do
+		ip -n "$ns" link set lo up
+	done
 }
 
-# lib_address NS NUMBER
-lib_address()
+# lib_node NS NUMBER PEER...: lo and eth0 of NS, the latter joined to PEER
+lib_node()
 {
-	ip -n "$1" addr add "10.1.0.$2/24" dev eth0 &&
-		ip -n "$1" addr add "fd00:1::$2/64" dev eth0 nodad &&
-		ip -n "$1" link set eth0 up ||
-		lib_die "cannot configure eth0 in $1"
+	lib_batch "$1" <<-BATCH
+		link set lo up
+		link add eth0 type veth peer name ${*:3}
+		addr add 10.1.0.$2/24 dev eth0
+		addr add fd00:1::$2/64 dev eth0 nodad
+		link set eth0 up
+	BATCH
 }
 
 # n1 and n2, joined: 10.1.0.1 and .2, fd00:1::1 and ::2 on eth0 of each
 setup_pair()
 {
 	lib_trap
-	lib_netns n1
-	lib_netns n2
-	ip -n n1 link add eth0 type veth peer name eth0 netns n2 ||
-		lib_die "cannot add a veth pair"
-	lib_address n1 1
-	lib_address n2 2
-	busywait 10 lib_reachable n1 10.1.0.2 || lib_die "n2 cannot be reached from n1"
+	LIB_NETNS+=(n1 n2)
+	lib_batch <<<$'netns add n1\nnetns add n2'
+	lib_join
 }
 
-lib_reachable()
+lib_join()
 {
-	ip -n "$1" -o link show dev eth0 | grep -q 'LOWER_UP'
+	lib_node n1 1 eth0 netns n2
+	lib_batch n2 <<-BATCH
+		link set lo up
+		addr add 10.1.0.2/24 dev eth0
+		addr add fd00:1::2/64 dev eth0 nodad
+		link set eth0 up
+	BATCH
+	busywait 10 lib_running n1 && busywait 10 lib_running n2 ||
+		lib_die "n2 cannot be reached from n1"
+}
+
+# The link has a carrier and, up to a second later, a queue: before, what is sent is dropped.
+lib_running()
+{
+	[[ $(ip -n "$1" -o link show dev eth0) == *"state UP"* ]]
 }
 
 # setup_nodes N: n1 .. nN on one bridge, 10.1.0.1 .. N
 setup_nodes()
 {
-	local i
+	local i add="netns add nbr" bridge=$'link set lo up\nlink add br0 type bridge\nlink set br0 up'
 
 	lib_trap
-	lib_netns nbr
-	ip -n nbr link add br0 type bridge || lib_die "cannot add a bridge"
-	ip -n nbr link set br0 up
-	for i in $(seq "$1"); do
-		[ "$i" -le 8 ] || eval "n$i() { ip netns exec n$i \"\$@\"; }"
-		lib_netns "n$i"
-		ip -n "n$i" link add eth0 type veth peer name "p$i" netns nbr ||
-			lib_die "cannot add a veth pair"
-		ip -n nbr link set "p$i" master br0 up
-		lib_address "n$i" "$i"
+	LIB_NETNS+=(nbr)
+	for ((i = 1; i <= $1; i++)); do
+		[ $i -le 8 ] || eval "n$i() { \"\$BIN/rdsns\" n$i \"\$@\"; }"
+		LIB_NETNS+=("n$i")
+		add+=$'\n'"netns add n$i"
+		bridge+=$'\n'"link set p$i master br0 up"
 	done
-	for i in $(seq "$1"); do
-		busywait 10 lib_reachable "n$i" || lib_die "n$i does not come up"
+	lib_batch <<<"$add"
+	for ((i = 1; i <= $1; i++)); do
+		lib_node "n$i" "$i" "p$i" netns nbr
 	done
+	lib_batch nbr <<<"$bridge"
+	for ((i = 1; i <= $1; i++)); do
+		busywait 10 lib_running "n$i" || lib_die "n$i does not come up"
+	done
+}
+
+# The clock and a nap, without a process
+lib_now() { LIB_NOW=$((${EPOCHREALTIME/[.,]/} / 1000)); }
+
+lib_nap()
+{
+	local fifo=/tmp/.lib-$$-$RANDOM
+
+	if [ -z "$LIB_NEVER" ]; then
+		mkfifo "$fifo" || { sleep "$1"; return; }
+		exec {LIB_NEVER}<>"$fifo"
+		rm -f "$fifo"
+	fi
+	read -r -t "$1" -u "$LIB_NEVER"
 }
 
 # busywait SECONDS COMMAND...: true as soon as the command succeeds; on a slow
 # kernel it waits longer
 busywait()
 {
-	local end=$(($(date +%s%N) / 1000000 + $1 * 1000 * ${RDS_SLOW:-1}))
+	local end
+
+	lib_now
+	end=$((LIB_NOW + $1 * 1000 * ${RDS_SLOW:-1}))
 	shift
 	while ! "$@"; do
-		if [ $(($(date +%s%N) / 1000000)) -ge $end ]; then
-			return 1
-		fi
-		sleep 0.05
+		lib_now
+		[ $LIB_NOW -lt $end ] || return 1
+		lib_nap 0.05
 	done
+	return 0
 }
 
 # counter NS NAME: value of an RDS counter; NS is a namespace or "-" for here
 counter()
 {
-	local run=()
+	local run=() all
 
-	[ "$1" = - ] || run=(ip netns exec "$1")
-	"${run[@]}" "$BIN/rds-info" --json -c | python3 -S -c '
-import json, sys
-def find(o, name):
-    if isinstance(o, dict):
-        if o.get("name") == name and "value" in o:
-            return o["value"]
-        if isinstance(o.get(name), int):
-            return o[name]
-        o = list(o.values())
-    if isinstance(o, list):
-        for e in o:
-            v = find(e, name)
-            if v is not None:
-                return v
-v = find(json.load(sys.stdin), sys.argv[1])
-if v is None:
-    sys.exit("no counter is named " + sys.argv[1])
-print(v)' "$2"
+	[ "$1" = - ] || run=("$BIN/rdsns" "$1")
+	all=$("${run[@]}" "$BIN/rds-info" -c) || return 1
+	if [[ ! $all =~ [[:space:]]$2[[:space:]]+([0-9]+) ]]; then
+		echo "no counter is named $2" >&2
+		return 1
+	fi
+	echo "${BASH_REMATCH[1]}"
 }
 
 # slabcount: objects in all slab caches of rds, exactly

@@ -56,10 +56,11 @@ static struct {
 	double timeout, rate, start, linger, resume_at;
 	struct tf_sched sched;
 	int sndbuf, rcvbuf, so_linger;
+	__u8 tos;
 	__u64 pause_after;
 	double pause_s, slow_s;
 	bool json, progress, spread, any, partial, nodrain, monitor;
-	const char *ready, *go;
+	const char *ready, *go, *half;
 } o = {
 	.nsocks = 1, .senders = 1, .depth = 1, .count = 1000, .timeout = 60,
 	.sndbuf = 2 << 20, .rcvbuf = 2 << 20, .linger = 0.3, .so_linger = -1,
@@ -188,6 +189,11 @@ static struct tx *next_tx(struct sock *s)
 
 static bool rate_allows(void)
 {
+	if (o.half && st.sent >= o.count / 2) {
+		if (access(o.half, F_OK))
+			return false;
+		o.half = NULL;
+	}
 	return !o.rate || st.sent < (ts_now() - o.start) * o.rate + 1;
 }
 
@@ -387,6 +393,8 @@ static void open_sockets(void)
 		s = &socks[i];
 		s->addr = ts_port_add(o.bind, i);
 		s->fd = ts_socket(&s->addr, o.sndbuf, o.rcvbuf);
+		if (o.tos && ioctl(s->fd, SIOCRDSSETTOS, &o.tos))
+			ts_die("type of service %u", o.tos);
 		if (o.monitor && setsockopt(s->fd, SOL_RDS, RDS_CONG_MONITOR,
 					    &one, sizeof(one)))
 			ts_die("RDS_CONG_MONITOR");

@@ -17,7 +17,8 @@ static const char usage_text[] =
 "  --go FILE  wait for this file after binding\n"
 "  --from-seq any     a flow may be joined in its middle (restarted receiver)\n"
 "  --partial          a flow whose sender began anew need not be complete\n"
-"  --sndbuf N --rcvbuf N  --monitor (RDS_CONG_MONITOR)  --so-linger SECONDS\n"
+"  --tos N  --sndbuf N --rcvbuf N  --monitor (RDS_CONG_MONITOR)  --so-linger SECONDS\n"
+"  --half FILE        send the second half when there is this file\n"
 "  --no-drain         close without waiting for acknowledgements\n"
 "  --pause-after N --pause MS  --slow MS  --linger MS (late duplicates)\n";
 
@@ -53,7 +54,8 @@ static void parse_sizes(const char *text)
 enum {
 	O_JSON = 256, O_PROGRESS, O_READY, O_FROM, O_PARTIAL, O_SNDBUF,
 	O_RCVBUF, O_MONITOR, O_SOLINGER, O_NODRAIN, O_PAUSE_AFTER, O_PAUSE,
-	O_SLOW, O_LINGER, O_SPREAD, O_SERVER, O_GO,
+	O_SLOW, O_LINGER, O_SPREAD, O_SERVER, O_GO, O_TOS,
+	O_HALF,
 };
 
 static const struct option longopts[] = {
@@ -73,7 +75,9 @@ static const struct option longopts[] = {
 	{ "linger", 1, 0, O_LINGER },
 	{ "spread", 0, 0, O_SPREAD },
 	{ "server", 0, 0, O_SERVER },
+	{ "half", 1, 0, O_HALF },
 	{ "go", 1, 0, O_GO },
+	{ "tos", 1, 0, O_TOS },
 	{ "help", 0, 0, 'h' },
 	{ }
 };
@@ -145,6 +149,9 @@ static void long_option(int c)
 	case O_SOLINGER:
 		o.so_linger = atoi(optarg);
 		break;
+	case O_HALF:
+		o.half = optarg;
+		break;
 	case O_NODRAIN:
 		o.nodrain = true;
 		break;
@@ -165,6 +172,9 @@ static void long_option(int c)
 		break;
 	case O_SERVER:
 		o.mode = ECHO;
+		break;
+	case O_TOS:
+		o.tos = atoi(optarg);
 		break;
 	case O_GO:
 		o.go = optarg;

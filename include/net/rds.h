@@ -2,7 +2,8 @@
 /*
  * RDS: the contract between the core and its transports.
  *
- * A transport module includes this file and net/rds/wire.h, nothing else of RDS.
+ * A transport module includes this file (and with it net/rds_rdma.h) and net/rds/wire.h, nothing
+ * else of RDS.
  *
  * Objects.  A *connection* (struct rds_conn) joins a local and a foreign address over
  * one transport; it has 1..max_paths *paths* (struct rds_path).  A path has at most
@@ -29,6 +30,7 @@
 #include <linux/types.h>
 #include <linux/uio.h>
 #include <net/net_namespace.h>
+#include <net/rds_rdma.h>
 
 struct rds_conn;
 struct rds_hdr;
@@ -46,11 +48,13 @@ struct rds_sock;
 /* rds_transport.caps */
 #define RDS_CAP_ZCOPY		0x01	/* payload pages may belong to user space */
 #define RDS_CAP_ANY_NETNS	0x02	/* works outside the initial namespace */
-#define RDS_CAP_SENDS_CONG	0x04	/* carries congestion maps and the handshake */
+#define RDS_CAP_SENDS_CONG	0x04	/* carries congestion maps */
 #define RDS_CAP_LOCAL_VIA_LOOP	0x08	/* local destinations go through the loopback transport */
 #define RDS_CAP_CANONICAL	0x10	/* only the smaller address keeps a link it made itself */
 #define RDS_CAP_TOS		0x20	/* SIOCRDSSETTOS is understood (mapped by tos_map) */
 #define RDS_CAP_ACK_REQUIRED	0x40	/* the header asks for acknowledgements (verbs) */
+#define RDS_CAP_HANDSHAKE	0x80	/* control frames carry our generation, path 0 is greeted */
+#define RDS_CAP_SELF		0x100	/* a link from an address to itself has two ends here */
 
 /**
  * struct rds_message - one message on its way out
@@ -70,6 +74,7 @@ struct rds_sock;
  * @nr_bvec: payload pieces, 0 if the payload is linear
  * @ext: extension headers
  * @pin: pinned user pages behind @bvec (zero copy), or NULL
+ * @op: operation to be executed before the message is sent, or NULL
  * @bvec: payload pieces, page memory that may be handed over by reference; the sum of
  *	the lengths is @len.  Immutable after the message was queued
  * @data: linear payload if @nr_bvec is 0 (slab memory: copy, never hand over)
@@ -89,6 +94,7 @@ struct rds_message {
 	u16 nr_bvec;
 	u8 ext[16];
 	struct rds_pin *pin;
+	struct rds_op *op;
 	struct bio_vec *bvec;
 	u8 data[] __aligned(8);
 };
@@ -107,10 +113,13 @@ struct rds_incoming;
  * @read: copy @n payload bytes from offset @off into @to; process context (may fault)
  *	or any context when @to is a kernel iterator; 0 or -EFAULT
  * @free: free the object; any context
+ * @owner: module of the two, if not the core's: a message on a queue keeps it, because the
+ *	socket may be another transport's
  */
 struct rds_inc_ops {
 	int (*read)(struct rds_incoming *inc, size_t off, struct iov_iter *to, size_t n);
 	void (*free)(struct rds_incoming *inc);
+	struct module *owner;
 };
 
 /* Indices of rds_incoming.trace: clock readings (local_clock(), ns) */
@@ -138,6 +147,7 @@ enum rds_rx_clock {
  * @sport: sender's port, host order
  * @dport: receiver's port, host order
  * @tos: type of service of the connection
+ * @counted: it holds @ops->owner
  *
  * The transport fills @ops and, while rds_rx_tracing(), @trace[0..1]; the core the rest.
  * Immutable once it is on a socket's queue.
@@ -157,6 +167,7 @@ struct rds_incoming {
 	u16 sport;
 	u16 dport;
 	u8 tos;
+	bool counted;
 };
 
 void rds_inc_init(struct rds_incoming *inc, const struct rds_inc_ops *ops);
@@ -194,6 +205,7 @@ struct rds_stat_desc {
  * @max_paths: paths a connection may have (1..8)
  * @path_priv_size: bytes of private data the core allocates, zeroed, with each path
  * @stats: counters, or NULL
+ * @rdma: memory regions and operations, or NULL
  * @owns_addr: is @addr local and usable in @net (@scope: interface index or 0);
  *	process context under RCU, does not sleep
  * @path_init: prepare the private data of a new path; may sleep; 0 or -errno
@@ -225,6 +237,7 @@ struct rds_transport {
 	unsigned int max_paths;
 	size_t path_priv_size;
 	const struct rds_stat_desc *stats;
+	const struct rds_rdma_ops *rdma;
 
 	bool (*owns_addr)(struct net *net, const struct in6_addr *addr, u32 scope);
 	int (*path_init)(struct rds_path *p);
@@ -263,6 +276,8 @@ u32 rds_path_scope(const struct rds_path *p);
 u8 rds_path_tos(const struct rds_path *p);
 /* The local address is numerically smaller: this side makes the canonical link. */
 bool rds_path_is_active(const struct rds_path *p);
+/* The passive end of a link from an address to itself (RDS_CAP_SELF). */
+bool rds_path_is_half(const struct rds_path *p);
 
 /*
  * Incoming links.  rds_conn_find_or_create(): counted connection or ERR_PTR(-ENOMEM,
@@ -287,7 +302,19 @@ void rds_conn_nudged(struct rds_conn *c);
  * its way; the transport must not read from the link before that, or messages are lost.
  */
 int rds_path_accept(struct rds_path *p, bool again);
+/*
+ * start(adopt) takes what is parked; false: it must not, because what was parked since has
+ * ordered a stop().
+ */
+bool rds_path_adopting(struct rds_path *p, u32 epoch);
 bool rds_path_link_up(struct rds_path *p, u32 epoch);
+/*
+ * What the peer says in the handshake of a link: a number that differs from one start of it to
+ * the next.  Before link_up().
+ */
+void rds_path_peer_instance(struct rds_path *p, u32 instance);
+/* Ours. */
+u32 rds_instance(void);
 /* The peer's port of a link that start() adopts; before link_up(). */
 void rds_path_peer_port(struct rds_path *p, u16 port);
 void rds_path_drop(struct rds_path *p, u32 epoch, int why);
@@ -302,17 +329,32 @@ void rds_path_kick(struct rds_path *p);
  * carrier) into @buf of at least RDS_CONTROL_MAX bytes; bytes written, 0 = none due.
  * rds_path_control_due() is the cheap test before @buf is allocated.
  * rds_path_pull(): the next message, moved to the sent list, with a reference for the
- * caller; NULL = none.  rds_path_pull_undo() is not possible: what was pulled is the
- * transport's until stop().  The caller sets ack_pos at once (see rds_path_pull()'s
+ * caller; NULL = none.  With @end NULL the unit of acknowledgments is the sequence.
+ * rds_path_pull_undo() is not possible: what was pulled is the transport's until stop().  The
+ * caller sets ack_pos at once (see rds_path_pull()'s
  * @end: the byte position after the previous message; ack_pos = *end + 48 + len is
  * stored in the message and *end advanced, under path->lock).
  * rds_message_hdr(): the 48 header bytes as they go on the wire now.
  */
 #define RDS_CONTROL_MAX		(48 + 8192)
 bool rds_path_control_due(struct rds_path *p);
+
+/*
+ * A transport may hold messages back for others to join them, for a bounded time.  It says
+ * so with rds_path_hold(), and asks before it holds whether somebody waits: then everything
+ * must go.  Link mutex held.
+ */
+void rds_path_hold(struct rds_path *p, u64 now, u64 until);
+void rds_path_unhold(struct rds_path *p);
+u64 rds_path_held_until(const struct rds_path *p);
+bool rds_path_patient(const struct rds_path *p, u64 now, u64 gap);
+bool rds_path_push_wanted(const struct rds_path *p);
 size_t rds_path_pull_control(struct rds_path *p, u8 *buf);
 struct rds_message *rds_path_pull(struct rds_path *p, u64 *end);
 void rds_message_hdr(const struct rds_message *m, u8 out[48]);
+/* Is anything left to be pulled, or to be acknowledged?  Hints. */
+bool rds_path_has_queued(const struct rds_path *p);
+bool rds_path_has_unacked(const struct rds_path *p);
 
 /*
  * rds_path_acked(): everything with ack_pos <= @pos is safe at the peer.  Any context; call

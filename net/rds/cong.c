@@ -181,6 +181,16 @@ static bool cong_have_map(struct rds_path *p)
 static void cong_publish(struct rds_net *rn, struct rds_cong_map *map);
 static void cong_notify(struct rds_net *rn, u64 cleared);
 
+/*
+ * The common case, without the lock: not congested, far from it, nobody waits.  Whoever changed
+ * the queue last sees its final state here, so if that calls for a change somebody makes it.
+ */
+static bool cong_as_before(const struct rds_sock *rs, u64 rcvbuf, u64 mem)
+{
+	return !READ_ONCE(rs->rx.congested) && READ_ONCE(rs->rx.bytes) <= rcvbuf &&
+	       READ_ONCE(rs->rx.mem) <= mem && list_empty_careful(&rs->rx.stalled);
+}
+
 /**
  * rds_cong_update() - the receive queue or buffer of a socket changed
  * @rs: the socket
@@ -196,7 +206,7 @@ void rds_cong_update(struct rds_sock *rs)
 	u64 mem = max_t(u64, RX_MEM_FACTOR * rcvbuf, RX_MEM_MIN);
 	bool was, now;
 
-	if (!rds_is_bound(rs))
+	if (!rds_is_bound(rs) || cong_as_before(rs, rcvbuf, mem))
 		return;
 	spin_lock_bh(&rs->rx.lock);
 	was = rs->rx.congested;
@@ -338,6 +348,7 @@ int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblo
 		return -ENOBUFS;
 	}
 	rds_stat_inc(cong_send_blocked);
+	rds_send_push(rs);
 	ret = wait_event_interruptible_timeout(*wq, cong_wait_over(c, port), *timeo);
 	if (ret < 0) {
 		cong_mark(rs, port);

@@ -35,6 +35,7 @@ static void conn_free_paths(struct rds_conn *c)
 			continue;
 		if (t->path_free)
 			t->path_free(p);
+		rds_path_unhold(p);
 		mutex_destroy(&p->link);
 		kfree(p->priv);
 		kfree(p);
@@ -100,6 +101,7 @@ struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index)
 	INIT_LIST_HEAD(&p->queue);
 	INIT_LIST_HEAD(&p->sent);
 	INIT_LIST_HEAD(&p->stall_node);
+	INIT_LIST_HEAD(&p->held_node);
 	rds_conn_remember(p);
 	mutex_init(&p->link);
 	INIT_WORK(&p->pump_work, rds_path_pump_work);
@@ -170,7 +172,7 @@ err_free:
 
 static struct rds_conn *conn_get(struct rds_conn *c)
 {
-	return c && refcount_inc_not_zero(&c->ref) ? c : NULL;
+	return c && rds_conn_tryget(c) ? c : NULL;
 }
 
 /**
@@ -236,12 +238,16 @@ static void conn_destroy(struct rds_conn *c)
 		if (c->paths[i])
 			rds_path_doom(c->paths[i]);
 	wake_up_all(&c->cong_wq);
+	for (i = 0; i < RDS_MAX_PATHS; i++)
+		if (c->paths[i])
+			rds_path_await_gone(c->paths[i]);
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
 		if (!c->paths[i])
 			continue;
 		rds_path_reap(c->paths[i]);
 		rds_path_purge(c->paths[i], NULL, NULL, RDS_DROP_EXPIRED, &left);
 	}
+	rds_op_finish(&left, RDS_RDMA_DROPPED);
 	rds_message_settle(&left);
 	rds_conn_put(c);
 }
@@ -354,6 +360,7 @@ static struct rds_conn *conn_create(struct rds_net *rn, const struct rds_conn_ke
 static void conn_key(struct rds_conn_key *key, const struct rds_transport *t,
 		     const struct in6_addr *laddr, const struct in6_addr *faddr, u32 scope, u8 tos)
 {
+	BUILD_BUG_ON(sizeof(*key) != offsetofend(struct rds_conn_key, half));	/* it is hashed */
 	memset(key, 0, sizeof(*key));
 	key->laddr = *laddr;
 	key->faddr = *faddr;
@@ -406,6 +413,8 @@ struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *
 	struct rds_conn *c;
 
 	conn_key(&key, t, laddr, faddr, scope, tos);
+	if (t->caps & RDS_CAP_SELF)
+		key.half = ipv6_addr_equal(laddr, faddr);
 	c = rds_conn_lookup(rn, &key);
 	if (c)
 		return c;

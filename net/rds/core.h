@@ -34,6 +34,7 @@
 
 #include "cmsg.h"
 #include "drop.h"
+#include "rdma.h"
 #include "sockaddr.h"
 #include "state.h"
 #include "stats.h"
@@ -125,7 +126,7 @@ static inline bool rds_addr_is_v4(const struct in6_addr *a)
 
 static inline bool rds_addr_is_linklocal(const struct in6_addr *a)
 {
-	return ipv6_addr_type(a) & IPV6_ADDR_LINKLOCAL;
+	return (a->s6_addr32[0] & htonl(0xffc00000)) == htonl(0xfe800000);
 }
 
 /* ---- sockets ------------------------------------------------------------ */
@@ -209,6 +210,12 @@ struct rds_zrecord {
  * @traces: SO_RDS_MSG_RXPATH_LATENCY, nr and positions; socket lock writes, READ_ONCE reads
  * @tx_bytes: payload bytes queued and not acknowledged
  * @tx_msgs: messages queued and not acknowledged
+ * @mrs: xarray: key -> struct rds_mr, memory regions (its own lock, _bh)
+ * @held_bit: its bit of rds_path.held_for, others may have the same; immutable
+ * @held_on: where a message of this socket may be held back, or NULL; xchg() to take
+ * @burst: messages since the sender last slept, up to a bound; only a hint
+ * @burst_nvcsw: the sender's count of voluntary context switches then; likewise
+ * @payload: pages for the next payloads, made by the first large message (payload.c); cmpxchg()
  * @rx: receive half
  */
 struct rds_sock {
@@ -233,6 +240,12 @@ struct rds_sock {
 	struct rds_rx_trace_so traces;
 	atomic_t tx_bytes;
 	atomic_t tx_msgs;
+	struct xarray mrs;
+	unsigned long held_bit;
+	struct rds_holder *held_on;
+	u8 burst;
+	unsigned long burst_nvcsw;
+	struct rds_payload_pool *payload;
 	struct rds_rx rx ____cacheline_aligned_in_smp;
 };
 
@@ -298,7 +311,8 @@ void rds_port_exit_net(struct rds_net *rn);
 /* ---- messages ------------------------------------------------------------ */
 
 /* message.c */
-struct rds_message *rds_message_from_user(struct iov_iter *from, size_t len, int *err);
+struct rds_message *rds_message_from_user(struct rds_sock *rs, struct iov_iter *from, size_t len,
+					  int *err);
 struct rds_message *rds_message_zerocopy(struct rds_sock *rs, struct iov_iter *from, size_t len,
 					 u32 cookie, int *err);
 struct rds_message *rds_message_control(gfp_t gfp);	/* ping, pong */
@@ -310,44 +324,30 @@ void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs);	/* any context, n
 /* Messages taken off a path: release charge, wake senders, put.  No locks held. */
 void rds_message_settle(struct list_head *list);
 
-/* pin.c */
-/**
- * struct rds_pin - pinned user pages, their accounting and the notifier, as one object
- * @rs: socket to notify, counted, or NULL
- * @mmp: locked-memory accounting
- * @work: release runs in process context
- * @cookie: zero-copy cookie
- * @notify: a completion is due (set once the message was queued)
- * @dirty: the device may have written
- * @nr: pages
- * @pages: pages
- */
-struct rds_pin {
-	struct rds_sock *rs;
-	struct mmpin mmp;
-	struct work_struct work;
-	u32 cookie;
-	bool notify;
-	bool dirty;
-	unsigned int nr;
-	struct page *pages[] __counted_by(nr);
-};
-
-struct rds_pin *rds_pin_iter(struct iov_iter *from, size_t len, struct bio_vec **bvec,
-			     u16 *nr_bvec);
-/* Can these pages be pinned?  0, -EFAULT or errno of the mm. */
-int rds_pin_probe(u64 addr, u64 bytes, bool write);
-void rds_pin_release(struct rds_pin *pin);		/* any context */
-void rds_pin_flush(void);				/* module exit */
+/* payload.c */
+struct page *rds_payload_page(struct rds_sock *rs, size_t left, unsigned int *size);
+void rds_payload_put(struct rds_sock *rs, struct page *page);	/* any context */
+void rds_payload_close(struct rds_sock *rs);
+void rds_payload_free(struct rds_sock *rs);
 
 /* ---- connections and paths ------------------------------------------------ */
 
+/**
+ * struct rds_conn_key - identity of a connection
+ * @laddr: local address
+ * @faddr: foreign address
+ * @trans: transport
+ * @scope: interface of a link-local address, else 0
+ * @tos: type of service
+ * @half: 1 for the passive end of a link from an address to itself (RDS_CAP_SELF)
+ */
 struct rds_conn_key {
 	struct in6_addr laddr;
 	struct in6_addr faddr;
 	const struct rds_transport *trans;
 	u32 scope;
 	u32 tos;
+	u64 half;
 };
 
 /**
@@ -381,6 +381,15 @@ struct rds_conn_key {
  * @sending: somebody is inside send() (info records); @link
  * @pull_budget: messages this pass may still pull; @link
  * @pull_empty: the last pull found the queue empty; @link
+ * @held: the transport holds messages back; written under @link
+ * @sender: socket whose sendmsg() this pass is, or NULL; @link
+ * @holder: the list @held_node is on or was; written under @link
+ * @held_node: rds_holder.paths (its lock); may be off already while @held
+ * @held_since: when that began, ns; @link and rds_holder.lock
+ * @held_until: when it has to end, ns; likewise
+ * @held_for: rds_sock.held_bit of those that may have messages held back; a lost bit costs time
+ * @push: somebody waits for what is held back; set by anyone, taken with @link held
+ * @pushing: this pass holds nothing back; @link
  * @ctl_work: runs @action; a STOP in several steps, none of which waits
  * @pump_work: runs send()
  * @timer: reconnect
@@ -420,6 +429,9 @@ struct rds_path {
 	u8 greetings;
 	bool sending;
 	bool pull_empty;
+	bool held;
+	bool push;
+	bool pushing;
 	unsigned int pull_budget;
 	struct delayed_work ctl_work;
 	struct work_struct pump_work;
@@ -427,6 +439,12 @@ struct rds_path {
 	struct completion gone;
 	struct rds_sock *stall_rs;
 	struct list_head stall_node;
+	struct rds_sock *sender;
+	struct rds_holder *holder;
+	struct list_head held_node;
+	u64 held_since;
+	u64 held_until;
+	unsigned long held_for;
 	void *priv;
 };
 
@@ -529,6 +547,12 @@ struct rds_conn *rds_conn_lookup(struct rds_net *rn, const struct rds_conn_key *
 struct rds_conn *rds_conn_for_send(struct rds_sock *rs, const struct in6_addr *faddr, u32 scope);
 /* Call @fn for each connection of @rn, in process context; @fn may sleep; a reference is held. */
 void rds_conn_for_each(struct rds_net *rn, void (*fn)(struct rds_conn *c, void *arg), void *arg);
+/* False while it is being freed. */
+static inline bool rds_conn_tryget(struct rds_conn *c)
+{
+	return refcount_inc_not_zero(&c->ref);
+}
+
 struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index);
 int rds_conn_init_net(struct rds_net *rn);
 void rds_conn_kill_net(struct rds_net *rn, const struct rds_transport *t);	/* NULL = all */
@@ -540,7 +564,8 @@ void rds_conn_destroy_later(struct rds_conn *c);	/* only who unlinked it */
 /* How long a link waits for the peer's first frame. */
 #define RDS_LISTEN_TIME		(HZ / 5 + 1)
 int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths);
-void rds_path_pump(struct rds_path *p);
+void rds_path_pump(struct rds_path *p, struct rds_sock *sender);
+void rds_path_push(struct rds_path *p);
 void rds_path_want(struct rds_path *p);
 int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport);
 void rds_path_pong(struct rds_path *p, const struct rds_hdr *h);
@@ -556,12 +581,13 @@ extern int rds_send_batch_count;
 /* state.c */
 void rds_path_init_state(struct rds_path *p);
 void rds_path_doom(struct rds_path *p);			/* DESTROY */
-void rds_path_reap(struct rds_path *p);			/* waits until GONE and nothing runs */
+void rds_path_await_gone(struct rds_path *p);
+void rds_path_reap(struct rds_path *p);			/* all paths are GONE */
 void rds_path_reset(struct rds_path *p);		/* administrative drop */
 void rds_path_hurry(struct rds_path *p);		/* reconnect now, not after the back-off */
 
 /* mprds.c */
-struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, unsigned int *npaths);
+struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, u16 dport, unsigned int *npaths);
 void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h);
 void rds_mprds_generation(struct rds_path *p, u32 gen, u64 seq);
 void rds_mprds_link_up(struct rds_path *p);
@@ -612,29 +638,6 @@ struct rds_cong_map {
 	unsigned long bits[RDS_CONG_MAP_BYTES / sizeof(long)];
 };
 
-/* cong.c */
-struct rds_cong_map *rds_cong_map_get(struct rds_net *rn, const struct in6_addr *addr, u32 scope);
-void rds_cong_map_put(struct rds_net *rn, struct rds_cong_map *map);
-int rds_cong_join(struct rds_conn *c);			/* take and join the maps of a connection */
-void rds_cong_leave(struct rds_conn *c);
-unsigned long rds_cong_doubt_over(struct rds_conn *c);
-void rds_cong_link_lost(struct rds_conn *c);
-/* The receive queue of a bound socket changed: set or clear its bit.  No locks held. */
-void rds_cong_update(struct rds_sock *rs);
-void rds_cong_release_port(struct rds_sock *rs);	/* close: clear the bit */
-bool rds_cong_test(const struct rds_conn *c, u16 port);
-/* -ENOBUFS, 0, -ETIMEDOUT, or restart errno; consumes *timeo */
-int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblock, long *timeo);
-void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc);
-void rds_cong_snapshot(struct rds_conn *c, u8 *out);
-bool rds_cong_update_due(const struct rds_conn *c);
-__poll_t rds_cong_poll(struct rds_sock *rs);
-void rds_cong_forget(struct rds_sock *rs);		/* leave cong_waiters */
-int rds_cong_init(void);
-void rds_cong_exit(void);
-int rds_cong_init_net(struct rds_net *rn);
-void rds_cong_exit_net(struct rds_net *rn);
-
 /* ---- send and receive ------------------------------------------------------- */
 
 /* send.c */
@@ -681,5 +684,7 @@ void rds_transport_for_each(void (*fn)(struct rds_transport *t, void *arg), void
 extern struct rds_transport rds_loop_transport;
 
 #include "bounds.h"
+#include "cong.h"
+#include "hold.h"
 
 #endif /* _RDS_CORE_H */

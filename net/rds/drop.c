@@ -18,11 +18,11 @@ static const enum rds_stat drop_stats[] = {
 	[RDS_DROP_PONG_LIMIT]	 = RDS_STAT_pong_limit,
 	[RDS_DROP_PONG_NOMEM]	 = RDS_STAT_pong_nomem,
 	[RDS_DROP_PONG_CONGESTED] = RDS_STAT_pong_congested,
-	[RDS_DROP_STALE_EPOCH]	 = RDS_STAT_recv_stale_epoch,
 	[RDS_DROP_FULL]		 = RDS_STAT_recv_drop_full,
 	[RDS_DROP_EXPIRED]	 = RDS_STAT_send_expired,
 	[RDS_DROP_CANCELLED]	 = RDS_STAT_send_cancelled,
 	[RDS_DROP_CLOSED]	 = RDS_STAT_send_closed_unacked,
+	[RDS_DROP_OP]		 = RDS_STAT_send_op_dropped,
 };
 
 /**

@@ -18,11 +18,11 @@
  * @RDS_DROP_PONG_LIMIT: too many unanswered pings of this peer
  * @RDS_DROP_PONG_NOMEM: no memory for the answer to a ping
  * @RDS_DROP_PONG_CONGESTED: the pinging port is congested
- * @RDS_DROP_STALE_EPOCH: came from a link that was replaced
  * @RDS_DROP_FULL: the receive queue is far above its limit and the link is going away
  * @RDS_DROP_EXPIRED: the connection was destroyed with the message, or the answer, on it
  * @RDS_DROP_CANCELLED: RDS_CANCEL_SENT_TO
  * @RDS_DROP_CLOSED: the sending socket was closed
+ * @RDS_DROP_OP: its RDMA or atomic operation failed, or may have been executed on a lost link
  */
 enum rds_drop_reason {
 	RDS_DROP_OLD_SEQ,
@@ -35,11 +35,11 @@ enum rds_drop_reason {
 	RDS_DROP_PONG_LIMIT,
 	RDS_DROP_PONG_NOMEM,
 	RDS_DROP_PONG_CONGESTED,
-	RDS_DROP_STALE_EPOCH,
 	RDS_DROP_FULL,
 	RDS_DROP_EXPIRED,
 	RDS_DROP_CANCELLED,
 	RDS_DROP_CLOSED,
+	RDS_DROP_OP,
 };
 
 struct rds_hdr;

@@ -138,7 +138,8 @@ static u8 path_flags(const struct rds_path *p)
 
 static bool conn_listed(const struct walk *w, const struct rds_conn *c)
 {
-	return w->src->v6 || rds_addr_is_v4(&c->key.laddr);
+	/* Of a link from an address to itself the end that sends is enough. */
+	return !c->key.half && (w->src->v6 || rds_addr_is_v4(&c->key.laddr));
 }
 
 static void conn_record(struct rds_conn *c, void *arg)

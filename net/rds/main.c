@@ -137,6 +137,7 @@ static int __init rds_init(void)
 	rds_wq = alloc_workqueue("krdsd", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!rds_wq)
 		return -ENOMEM;
+	rds_hold_init();
 	err = -ENOMEM;
 	rds_gc_wq = alloc_workqueue("krdsd_gc", WQ_UNBOUND, 0);
 	if (!rds_gc_wq)
@@ -177,6 +178,7 @@ static void __exit rds_exit(void)
 	static_key_deferred_flush(&rds_rx_trace_key);
 	rds_transport_unregister(&rds_loop_transport);
 	unregister_pernet_subsys(&net_ops);
+	rds_hold_exit();
 	rds_cong_exit();
 	destroy_workqueue(rds_gc_wq);
 	destroy_workqueue(rds_wq);

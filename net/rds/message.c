@@ -15,7 +15,6 @@
 
 /* Up to here a copy into the transport's buffer is cheaper than a page reference. */
 #define RDS_LINEAR_MAX		2048
-#define RDS_PAYLOAD_ORDER	3
 
 static struct rds_message *message_alloc(size_t extra, gfp_t gfp)
 {
@@ -29,34 +28,18 @@ static struct rds_message *message_alloc(size_t extra, gfp_t gfp)
 	return m;
 }
 
-static struct page *payload_page(size_t left, unsigned int *size)
-{
-	unsigned int order = min_t(unsigned int, get_order(left), RDS_PAYLOAD_ORDER);
-	struct page *page;
-
-	if (order) {
-		page = alloc_pages(GFP_KERNEL_ACCOUNT | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY,
-				   order);
-		if (page) {
-			*size = PAGE_SIZE << order;
-			return page;
-		}
-	}
-	*size = PAGE_SIZE;
-	return alloc_page(GFP_KERNEL_ACCOUNT);
-}
-
-static int payload_copy(struct rds_message *m, struct iov_iter *from, size_t len)
+static int payload_copy(struct rds_sock *rs, struct rds_message *m, struct iov_iter *from,
+			size_t len)
 {
 	while (len) {
 		unsigned int size, n;
-		struct page *page = payload_page(len, &size);
+		struct page *page = rds_payload_page(rs, len, &size);
 
 		if (!page)
 			return -ENOMEM;
 		n = min_t(size_t, size, len);
 		bvec_set_page(&m->bvec[m->nr_bvec++], page, n, 0);
-		if (copy_page_from_iter(page, 0, n, from) != n)
+		if (!copy_from_iter_full(page_address(page), n, from))
 			return -EFAULT;
 		len -= n;
 	}
@@ -65,6 +48,7 @@ static int payload_copy(struct rds_message *m, struct iov_iter *from, size_t len
 
 /**
  * rds_message_from_user() - a message with a copy of the payload
+ * @rs: socket that sends it
  * @from: payload
  * @len: its length, at most RDS_MAX_MSG_SIZE
  * @err: set to -ENOMEM or -EFAULT when NULL is returned
@@ -72,7 +56,8 @@ static int payload_copy(struct rds_message *m, struct iov_iter *from, size_t len
  * Context: process, may sleep.
  * Return: a message with one reference, which is the caller's.
  */
-struct rds_message *rds_message_from_user(struct iov_iter *from, size_t len, int *err)
+struct rds_message *rds_message_from_user(struct rds_sock *rs, struct iov_iter *from, size_t len,
+					  int *err)
 {
 	bool linear = len <= RDS_LINEAR_MAX;
 	struct rds_message *m;
@@ -90,7 +75,7 @@ struct rds_message *rds_message_from_user(struct iov_iter *from, size_t len, int
 			*err = -EFAULT;
 	} else {
 		m->bvec = (struct bio_vec *)m->data;
-		*err = payload_copy(m, from, len);
+		*err = payload_copy(rs, m, from, len);
 	}
 	if (*err) {
 		rds_message_put(m);
@@ -162,8 +147,10 @@ static void message_free(struct rds_message *m)
 		kvfree(m->bvec);
 	} else {
 		for (i = 0; i < m->nr_bvec; i++)
-			put_page(m->bvec[i].bv_page);
+			rds_payload_put(m->rs, m->bvec[i].bv_page);
 	}
+	if (m->op)
+		rds_op_free(m->op);
 	if (m->rs)
 		rds_sock_put(m->rs);
 	kfree(m);
@@ -200,6 +187,14 @@ void rds_message_hdr(const struct rds_message *m, u8 out[RDS_HDR_LEN])
 	rds_hdr_build(out, &h);
 }
 
+/* Only user pages can be in high memory; the others need not be copied page by page. */
+static size_t bvec_read(const struct bio_vec *bv, size_t off, size_t n, struct iov_iter *to)
+{
+	if (PageHighMem(bv->bv_page))
+		return copy_page_to_iter(bv->bv_page, bv->bv_offset + off, n, to);
+	return copy_to_iter(page_address(bv->bv_page) + bv->bv_offset + off, n, to);
+}
+
 /**
  * rds_message_read() - copy payload out of a message (loopback)
  * @m: the message
@@ -225,7 +220,7 @@ int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *t
 			continue;
 		}
 		part = min_t(size_t, bv->bv_len - off, n);
-		if (copy_page_to_iter(bv->bv_page, bv->bv_offset + off, part, to) != part)
+		if (bvec_read(bv, off, part, to) != part)
 			return -EFAULT;
 		off = 0;
 		n -= part;

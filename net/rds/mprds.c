@@ -22,25 +22,26 @@
 /* Pause before paths are allocated again after a shortage of memory. */
 #define MPRDS_RETRY_DELAY	(HZ / 20 + 1)
 
-static u32 rds_path_seed __read_mostly;
-
 /**
- * rds_mprds_select() - the path for messages of a source port
+ * rds_mprds_select() - the path for messages between two ports
  * @c: the connection
- * @sport: source port of the sending socket
+ * @sport: source port
+ * @dport: destination port
  * @npaths: the path count the choice was made with; rds_path_enqueue() checks it
  *
- * One port always gets one path while the count is stable, which keeps a socket's order.
+ * Two ports always get one path while the count is stable, which keeps the order.  It is the
+ * same one in both directions, if both ends are of this kind, so that an answer carries the
+ * acknowledgment of what it answers; hence no random seed.
  */
-struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, unsigned int *npaths)
+struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, u16 dport, unsigned int *npaths)
 {
 	unsigned int n = smp_load_acquire(&c->tx_paths);	/* pairs with mprds_publish() */
+	u32 ports = (u32)max(sport, dport) << 16 | min(sport, dport);
 
 	*npaths = n;
 	if (n <= 1)
 		return c->paths[0];
-	net_get_random_once(&rds_path_seed, sizeof(rds_path_seed));
-	return c->paths[reciprocal_scale(jhash_1word(sport, rds_path_seed), n)];
+	return c->paths[reciprocal_scale(jhash_1word(ports, 0), n)];
 }
 
 /**
@@ -212,6 +213,27 @@ void rds_mprds_generation(struct rds_path *p, u32 gen, u64 seq)
 		if (q && q != p)
 			mprds_reset_other(q, gen);
 	}
+}
+
+/**
+ * rds_path_peer_instance() - what the peer says of itself when a link is made
+ * @p: path
+ * @instance: differs from one start of the peer to the next; 0 = it does not say
+ *
+ * Context: any, before the link is up.
+ */
+void rds_path_peer_instance(struct rds_path *p, u32 instance)
+{
+	if (instance)
+		rds_mprds_generation(p, instance, 0);
+}
+
+/**
+ * rds_instance() - what we say of ourselves
+ */
+u32 rds_instance(void)
+{
+	return rds_generation;
 }
 
 /* ---- handshake ---------------------------------------------------------------- */

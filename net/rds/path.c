@@ -31,6 +31,11 @@ static void path_count_unacked(struct rds_path *p, struct rds_message *m)
 {
 	const struct rds_net *rn = p->conn->rn;
 
+	bool ask = p->conn->key.trans->caps & RDS_CAP_ACK_REQUIRED;
+
+	/* A sender that has used half its buffer would like it back. */
+	if (ask && m->rs && atomic_read(&m->rs->tx_bytes) >= rds_sndbuf(m->rs) / 2)
+		m->flags |= RDS_FLAG_ACK_REQUIRED;
 	if (p->unacked_packets && p->unacked_bytes >= m->len) {
 		p->unacked_packets--;
 		p->unacked_bytes -= m->len;
@@ -38,7 +43,7 @@ static void path_count_unacked(struct rds_path *p, struct rds_message *m)
 	}
 	p->unacked_packets = max(READ_ONCE(rn->sysctl.max_unacked_packets), 0);
 	p->unacked_bytes = max(READ_ONCE(rn->sysctl.max_unacked_bytes), 0);
-	if (p->conn->key.trans->caps & RDS_CAP_ACK_REQUIRED)
+	if (ask)
 		m->flags |= RDS_FLAG_ACK_REQUIRED;
 	rds_stat_inc(send_ack_required);
 }
@@ -113,11 +118,37 @@ int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport)
 
 static bool path_has_work(struct rds_path *p)
 {
-	return rds_path_is_up(p) && (READ_ONCE(p->nr_queued) || rds_path_control_due(p));
+	return rds_path_is_up(p) && (READ_ONCE(p->nr_queued) || rds_path_control_due(p) ||
+				     READ_ONCE(p->push));
+}
+
+/**
+ * rds_path_push_wanted() - does somebody wait for what is held back, or would be?
+ * @p: the path; link mutex held
+ *
+ * A worker begins to hold nothing: whoever sent that may be waiting already.
+ */
+bool rds_path_push_wanted(const struct rds_path *p)
+{
+	return p->pushing || (!p->sender && !READ_ONCE(p->held));
+}
+
+/**
+ * rds_path_push() - transmit what is queued and what the transport holds back
+ * @p: the path
+ *
+ * Context: process, may sleep.
+ */
+void rds_path_push(struct rds_path *p)
+{
+	if (!READ_ONCE(p->held))
+		return;
+	WRITE_ONCE(p->push, true);
+	rds_path_pump(p, NULL);
 }
 
 /* One pass with the link mutex held.  True if the queue was emptied. */
-static bool pump_locked(struct rds_path *p)
+static bool pump_locked(struct rds_path *p, struct rds_sock *sender)
 {
 	const struct rds_transport *t = p->conn->key.trans;
 	u32 epoch = READ_ONCE(p->epoch);
@@ -126,6 +157,10 @@ static bool pump_locked(struct rds_path *p)
 	lockdep_assert_held(&p->link);
 	p->pull_empty = false;
 	p->pull_budget = max(rds_send_batch_count, 2);
+	p->sender = sender;
+	p->pushing = READ_ONCE(p->push);
+	if (p->pushing)
+		WRITE_ONCE(p->push, false);
 	if (rds_path_is_up(p)) {
 		WRITE_ONCE(p->sending, true);
 		err = t->send(p);
@@ -142,10 +177,11 @@ static bool pump_locked(struct rds_path *p)
 /**
  * rds_path_pump() - transmit what is queued, in the caller's context
  * @p: the path
+ * @sender: socket whose sendmsg() this is, or NULL
  *
  * Context: process, may sleep.
  */
-void rds_path_pump(struct rds_path *p)
+void rds_path_pump(struct rds_path *p, struct rds_sock *sender)
 {
 	unsigned int pass;
 	bool emptied;
@@ -160,7 +196,7 @@ void rds_path_pump(struct rds_path *p)
 			rds_stat_inc(send_lock_contention);
 			return;
 		}
-		emptied = pump_locked(p);
+		emptied = pump_locked(p, sender);
 		mutex_unlock(&p->link);
 		smp_mb();	/* unlocked before the look; pairs with the one above */
 		/* Not emptied: no room (the transport will kick) or no budget (kicked). */
@@ -184,7 +220,7 @@ void rds_path_pump_work(struct work_struct *work)
 	if (!rds_path_is_up(p))
 		return;
 	mutex_lock(&p->link);
-	emptied = pump_locked(p);
+	emptied = pump_locked(p, NULL);
 	mutex_unlock(&p->link);
 	smp_mb();	/* as in rds_path_pump() */
 	if (emptied && path_has_work(p))
@@ -232,7 +268,8 @@ size_t rds_path_pull_control(struct rds_path *p, u8 *buf)
 	if (!rds_path_control_due(p))
 		return 0;
 	WRITE_ONCE(p->control_due, false);
-	rds_ext_put_u32(h.ext, RDS_EXT_GEN_NUM, rds_generation);
+	if (p->conn->key.trans->caps & RDS_CAP_HANDSHAKE)
+		rds_ext_put_u32(h.ext, RDS_EXT_GEN_NUM, rds_generation);
 	if (!p->index) {
 		rds_cong_snapshot(p->conn, buf + RDS_HDR_LEN);
 		h.len = RDS_CONG_MAP_BYTES;
@@ -266,7 +303,8 @@ static void path_heard(struct rds_path *p)
 /**
  * rds_path_pull() - take the next message for transmission
  * @p: the path; link mutex held
- * @end: stream position after the previous message, advanced over this one
+ * @end: stream position after the previous message, advanced over this one; NULL if the peer
+ *	acknowledges sequences
  *
  * Return: the message with a reference for the caller, or NULL.
  */
@@ -276,14 +314,20 @@ struct rds_message *rds_path_pull(struct rds_path *p, u64 *end)
 
 	if (!p->pull_budget || path_must_listen(p) || !rds_mprds_may_send(p))
 		return NULL;
+	/* What is queued from now on is found after the link mutex is let go. */
+	if (!READ_ONCE(p->nr_queued)) {
+		p->pull_empty = true;
+		return NULL;
+	}
 	spin_lock_bh(&p->lock);
 	if (p->state == RDS_UP)
 		m = list_first_entry_or_null(&p->queue, struct rds_message, node);
 	if (m) {
 		list_move_tail(&m->node, &p->sent);
 		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
-		*end += RDS_HDR_LEN + m->len;
-		m->ack_pos = *end;
+		if (end)
+			*end += RDS_HDR_LEN + m->len;
+		m->ack_pos = end ? *end : m->seq;
 		rds_message_get(m);
 		p->pull_budget--;
 		trace_rds_transmit(p, m);
@@ -304,14 +348,17 @@ struct rds_message *rds_path_pull(struct rds_path *p, u64 *end)
  */
 void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos)
 {
-	struct rds_message *m;
+	struct rds_message *m, *next;
 	LIST_HEAD(done);
 	u32 nr = 0;
 
 	spin_lock_bh(&p->lock);
 	if (epoch == p->epoch) {
-		while ((m = list_first_entry_or_null(&p->sent, struct rds_message, node)) &&
-		       m->ack_pos <= pos) {
+		list_for_each_entry_safe(m, next, &p->sent, node) {
+			if (m->ack_pos > pos)
+				break;
+			if (rds_op_holds(m))
+				continue;
 			list_move_tail(&m->node, &done);
 			p->nr_control -= m->control;
 			nr++;
@@ -337,7 +384,8 @@ static bool message_is_handshake(const struct rds_message *m)
  * @p: the path; its link is stopped, link mutex held
  *
  * Handshake messages are dropped: the next link begins with a new handshake.  So are those
- * that were taken back: TCP does not read their pages any more.
+ * that were taken back: TCP does not read their pages any more; and those whose operation may
+ * have been executed.
  */
 void rds_path_requeue_sent(struct rds_path *p)
 {
@@ -347,18 +395,27 @@ void rds_path_requeue_sent(struct rds_path *p)
 
 	spin_lock_bh(&p->lock);
 	list_for_each_entry_safe(m, next, &p->sent, node) {
+		if (!rds_op_requeue(m)) {
+			m->op->taken = true;
+			rds_drop_message(p, m, RDS_DROP_OP);
+			list_move_tail(&m->node, &drop);
+			continue;
+		}
 		if (message_is_handshake(m) || (!m->rs && !m->control)) {
 			list_move_tail(&m->node, &drop);
 			p->nr_control -= m->control;
 			continue;
 		}
 		m->flags |= RDS_FLAG_RETRANSMITTED;
+		if (p->conn->key.trans->caps & RDS_CAP_ACK_REQUIRED)
+			m->flags |= RDS_FLAG_ACK_REQUIRED;
 		nr++;
 	}
 	list_splice_init(&p->sent, &p->queue);
 	WRITE_ONCE(p->nr_queued, p->nr_queued + nr);
 	spin_unlock_bh(&p->lock);
 	rds_stat_add(send_retransmitted, nr);
+	rds_op_finish(&drop, RDS_RDMA_DROPPED);
 	rds_message_settle(&drop);
 }
 
@@ -374,7 +431,7 @@ static bool purge_matches(const struct rds_message *m, const struct rds_sock *rs
  * @rs: the socket, held, or NULL for everything on a path that is gone
  * @dport: only those to this port, or NULL
  * @why: reason
- * @out: gets the messages; the caller settles them
+ * @out: gets the messages; the caller finishes their operations and settles them
  *
  * A zero-copy message that the transport has taken may still be read from the user's pages,
  * for the first time or again.  It leaves the socket but stays on the path, and its completion
@@ -404,6 +461,8 @@ void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
 				WRITE_ONCE(m->rs, NULL);
 				continue;
 			}
+			if (m->op)
+				m->op->taken = true;
 			list_move_tail(&m->node, out);
 			p->nr_control -= m->control;
 			if (lists[i] == &p->queue)
@@ -519,10 +578,9 @@ void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
 
 	inc->len = h->len;
 	inc->seq = h->seq;
-	if (epoch != READ_ONCE(p->epoch)) {
-		rds_drop(p, h, RDS_DROP_STALE_EPOCH);
+	/* Only start() begins an epoch, and not before stop(), after which the link is silent. */
+	if (WARN_ON_ONCE(epoch != READ_ONCE(p->epoch)))
 		goto done;
-	}
 	if (!READ_ONCE(c->answered))
 		WRITE_ONCE(c->answered, true);
 	path_heard(p);
@@ -556,6 +614,16 @@ done:
 void rds_path_deliver_done(struct rds_path *p, struct rds_rx_batch *b)
 {
 	rds_recv_flush(b);
+}
+
+bool rds_path_has_queued(const struct rds_path *p)
+{
+	return READ_ONCE(p->nr_queued);
+}
+
+bool rds_path_has_unacked(const struct rds_path *p)
+{
+	return !list_empty(&p->sent);
 }
 
 void *rds_path_priv(const struct rds_path *p)
@@ -606,4 +674,9 @@ u8 rds_path_tos(const struct rds_path *p)
 bool rds_path_is_active(const struct rds_path *p)
 {
 	return rds_conn_is_active(p->conn);
+}
+
+bool rds_path_is_half(const struct rds_path *p)
+{
+	return p->conn->key.half;
 }

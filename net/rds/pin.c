@@ -41,6 +41,17 @@ void rds_pin_release(struct rds_pin *pin)
 	queue_work(rds_wq, &pin->work);
 }
 
+/**
+ * rds_pin_drop() - the same at once
+ * @pin: taken
+ *
+ * Context: process, may sleep.
+ */
+void rds_pin_drop(struct rds_pin *pin)
+{
+	pin_free(pin);
+}
+
 /* Wait for releases in flight (module exit: they need the module's text). */
 void rds_pin_flush(void)
 {
@@ -119,6 +130,136 @@ err_unpin:
 err_free:
 	kvfree(pin);
 	kvfree(vec);
+	return ERR_PTR(err);
+}
+
+/* ---- memory for devices -------------------------------------------------------- */
+
+static unsigned long vec_pages(const struct rds_iovec *v)
+{
+	return (PAGE_ALIGN(v->addr + v->bytes) - (v->addr & PAGE_MASK)) >> PAGE_SHIFT;
+}
+
+/* The piece @*v begins with, not longer than its page; @*v is advanced over it. */
+static u32 vec_next(struct rds_iovec *v)
+{
+	u32 n = min_t(u64, v->bytes, PAGE_SIZE - offset_in_page(v->addr));
+
+	v->addr += n;
+	v->bytes -= n;
+	return n;
+}
+
+/* Does a piece at the start of @next go on where the one that ends with @last ends? */
+static bool pages_join(struct page *last, struct page *next)
+{
+	return next == last + 1 && page_folio(last) == page_folio(next);
+}
+
+/*
+ * Entries for the pieces of @vec in @pin's pages, where neighbours make one; written to @sg if
+ * there is one.  Return: their number.
+ */
+static unsigned int pin_fill_sg(struct rds_pin *pin, const struct rds_iovec *vec, unsigned int n,
+				struct scatterlist *sg)
+{
+	struct scatterlist *cur = NULL;
+	unsigned int i, nents = 0;
+	struct page **page = pin->pages;
+
+	for (i = 0; i < n; i++) {
+		struct rds_iovec left = vec[i];
+		bool first = true;
+
+		for (; left.bytes; page++) {
+			u32 off = offset_in_page(left.addr);
+			u32 len = vec_next(&left);
+			bool join = !first && pages_join(page[-1], *page);
+
+			first = false;
+			nents += !join;
+			if (!sg)
+				continue;
+			if (join) {
+				cur->length += len;
+			} else {
+				cur = cur ? sg_next(cur) : sg;
+				sg_set_page(cur, *page, len, off);
+			}
+		}
+	}
+	return nents;
+}
+
+static int pin_vecs(struct rds_pin *pin, const struct rds_iovec *vec, unsigned int n,
+		    unsigned int gup)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		unsigned long addr = vec[i].addr & PAGE_MASK;
+		unsigned long left = vec_pages(&vec[i]);
+
+		while (left) {
+			int got = pin_user_pages_fast(addr, left, gup, pin->pages + pin->nr);
+
+			if (got <= 0)
+				return got ? got : -EFAULT;
+			pin->nr += got;
+			addr += (unsigned long)got << PAGE_SHIFT;
+			left -= got;
+			cond_resched();
+		}
+	}
+	return 0;
+}
+
+/**
+ * rds_pin_user() - pin memory of the caller for a device
+ * @vec: the memory, not more than RDS_MAX_MSG_SIZE in all, checked by rds_iov_check()
+ * @n: entries
+ * @write: the device will write; such pages are made dirty when they are released
+ * @longterm: for as long as the application likes
+ * @sgt: set to the memory as a list for the device; free with sg_free_table()
+ *
+ * The pages count against RLIMIT_MEMLOCK until rds_pin_release().
+ *
+ * Context: process, may sleep.
+ * Return: the pin, or ERR_PTR(-ENOMEM) (also: over the limit), -EFAULT, or an errno of the mm.
+ */
+struct rds_pin *rds_pin_user(const struct rds_iovec *vec, unsigned int n, bool write,
+			     bool longterm, struct sg_table *sgt)
+{
+	unsigned int gup = (write ? FOLL_WRITE : 0) | (longterm ? FOLL_LONGTERM : 0);
+	unsigned long pages = 0;
+	struct rds_pin *pin;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < n; i++)
+		pages += vec_pages(&vec[i]);
+	pin = kvzalloc(struct_size(pin, pages, pages), GFP_KERNEL_ACCOUNT);
+	if (!pin)
+		return ERR_PTR(-ENOMEM);
+	/* The helper adds two pages for the ends of one run, but nothing to nothing. */
+	err = -ENOMEM;
+	if (mm_account_pinned_pages(&pin->mmp, max((pages - min(pages, 2UL)) << PAGE_SHIFT, 1UL)))
+		goto err_free;
+	pin->dirty = write;
+	err = pin_vecs(pin, vec, n, gup);
+	if (err)
+		goto err_unpin;
+	err = sg_alloc_table(sgt, pin_fill_sg(pin, vec, n, NULL), GFP_KERNEL);
+	if (err)
+		goto err_unpin;
+	pin_fill_sg(pin, vec, n, sgt->sgl);
+	return pin;
+
+err_unpin:
+	unpin_user_pages(pin->pages, pin->nr);
+	mm_unaccount_pinned_pages(&pin->mmp);
+err_free:
+	kvfree(pin);
 	return ERR_PTR(err);
 }
 

@@ -16,8 +16,8 @@
 
 static u32 addr_hash(const struct rds_addr *a, u32 seed)
 {
-	return jhash_3words((__force u32)ipv6_addr_hash(&a->ip), a->port, a->scope,
-			    jhash2((__force const u32 *)a->ip.s6_addr32, 4, seed));
+	return jhash2((__force const u32 *)a->ip.s6_addr32, 4,
+		      seed ^ (u32)a->port << 16 ^ a->scope);
 }
 
 static u32 key_hash(const void *data, u32 len, u32 seed)

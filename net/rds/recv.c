@@ -9,6 +9,7 @@
  */
 #include <linux/compat.h>
 #include <linux/ktime.h>
+#include <linux/module.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -81,8 +82,13 @@ struct rds_incoming *rds_inc_alloc_linear(u32 len, gfp_t gfp, u8 **data)
  */
 void rds_inc_put(struct rds_incoming *inc)
 {
-	if (refcount_dec_and_test(&inc->ref))
-		inc->ops->free(inc);
+	struct module *owner;
+
+	if (!refcount_dec_and_test(&inc->ref))
+		return;
+	owner = inc->counted ? inc->ops->owner : NULL;
+	inc->ops->free(inc);
+	module_put(owner);
 }
 
 /* ---- memory of the socket (rx.lock held) -------------------------------------- */
@@ -183,7 +189,7 @@ out:
 }
 
 /* Extension headers of a data message for a bound socket. */
-static void deliver_ext(const struct rds_hdr *h, struct rds_incoming *inc)
+static void deliver_ext(struct rds_sock *rs, const struct rds_hdr *h, struct rds_incoming *inc)
 {
 	struct rds_ext e;
 
@@ -192,6 +198,8 @@ static void deliver_ext(const struct rds_hdr *h, struct rds_incoming *inc)
 	rds_ext_parse(h->ext, &e);
 	if (RDS_EXT_HAS(&e, RDS_EXT_RDMA_DEST))
 		inc->cookie = (u64)e.dest_off << 32 | e.dest_rkey;
+	if (RDS_EXT_HAS(&e, RDS_EXT_RDMA))
+		rds_mr_used(rs, e.rdma_rkey);
 }
 
 /**
@@ -247,7 +255,14 @@ void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const stru
 		rds_inc_put(inc);
 		return;
 	}
-	deliver_ext(h, inc);
+	/* The transport goes away, and the socket does not keep it. */
+	if (!try_module_get(inc->ops->owner)) {
+		rds_drop(NULL, h, RDS_DROP_NO_SOCK);
+		rds_inc_put(inc);
+		return;
+	}
+	inc->counted = true;
+	deliver_ext(b->rs, h, inc);
 	if (sock_flag(rds_rs_to_sk(b->rs), SOCK_RCVTSTAMP))
 		inc->stamp = ktime_get_real();
 	if (rds_rx_tracing())
@@ -585,6 +600,14 @@ static int recv_data(struct rds_sock *rs, struct msghdr *msg, size_t size, int f
 	return n;
 }
 
+/* Does a notification wait that the caller gave no room for? */
+static bool recv_no_room(const struct rds_sock *rs, const struct msghdr *msg)
+{
+	return (!list_empty_careful(&rs->rx.notes) &&
+		!cmsg_room(msg, sizeof(struct rds_rdma_notify))) ||
+	       (atomic64_read(&rs->rx.cong_ready) && !cmsg_room(msg, sizeof(u64)));
+}
+
 /* One attempt in order of priority; -EAGAIN = nothing the caller can take. */
 static int recv_once(struct rds_sock *rs, struct msghdr *msg, size_t size, int flags)
 {
@@ -601,10 +624,10 @@ static int recv_once(struct rds_sock *rs, struct msghdr *msg, size_t size, int f
 	if (ret)
 		return min(ret, 0);
 	/*
-	 * Only a notification waits, and the caller gave no room for it: say so instead of
-	 * sleeping under a poll() that says IN.  It stays queued.
+	 * Say so instead of sleeping under a poll() that says IN.  It stays queued.  One that
+	 * came since we looked, and has room, is taken by the next attempt.
 	 */
-	if (!list_empty_careful(&rs->rx.notes) || atomic64_read(&rs->rx.cong_ready)) {
+	if (recv_no_room(rs, msg)) {
 		msg->msg_flags |= MSG_CTRUNC;
 		return 0;
 	}
@@ -648,6 +671,7 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 		ret = recv_once(rs, msg, size, flags);
 		if (ret != -EAGAIN || !timeo)
 			return ret;
+		rds_send_push(rs);
 		left = wait_event_interruptible_timeout(*sk_sleep(sk), recv_wait_over(rs, zcopy),
 							timeo);
 		if (left < 0)

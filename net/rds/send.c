@@ -17,6 +17,8 @@
 			 MSG_CMSG_COMPAT | MSG_BATCH)
 /* Times a sender waits a tick for a dying connection to leave the table. */
 #define SEND_RETRIES	1000
+/* close() waits so long for an operation, and once more after the link was dropped. */
+#define CLOSE_WAIT_MAX	(10 * HZ)
 
 /**
  * struct send_ctx - one sendmsg() call
@@ -28,6 +30,7 @@
  * @zerocopy: MSG_ZEROCOPY and SO_ZEROCOPY
  * @timeo: time left for waits, 0 = do not wait
  * @nonblock: do not wait
+ * @mapped: cookie of a region that was registered for the message, or 0
  */
 struct send_ctx {
 	struct rds_sock *rs;
@@ -38,6 +41,7 @@ struct send_ctx {
 	bool zerocopy;
 	bool nonblock;
 	long timeo;
+	u64 mapped;
 };
 
 /* Steps 2..5: where to. */
@@ -76,29 +80,37 @@ static int send_destination(struct send_ctx *s)
 	return 0;
 }
 
-/* The vectors of an RDMA operation, as far as the pre-scan looks at them. */
-static int send_check_iovs(const struct rds_rdma_args *args, bool pin)
+/* The local vectors of an RDMA operation, checked; free with kvfree().  Or ERR_PTR(). */
+static struct rds_iovec *send_iovs(const struct rds_rdma_args *args, u64 *bytes)
 {
-	const struct rds_iovec __user *uvec;
+	const struct rds_iovec __user *uvec = u64_to_user_ptr(args->local_vec_addr);
 	struct rds_iovec *iov;
-	u64 bytes, n = args->nr_local, i;
+	u64 n = args->nr_local;
 	int err = 0;
 
-	uvec = u64_to_user_ptr(args->local_vec_addr);
 	iov = kvmalloc_array(n, sizeof(*iov), GFP_KERNEL_ACCOUNT);
 	if (!iov)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	if (copy_from_user(iov, uvec, n * sizeof(*iov)))
 		err = -EFAULT;
 	if (!err)
-		err = rds_iov_check(iov, n, &bytes);
-	for (i = 0; pin && !err && i < n; i++)
-		err = rds_pin_probe(iov[i].addr, iov[i].bytes,
-				    !(args->flags & RDS_RDMA_READWRITE));
-	if (pin && !err && bytes > args->remote_vec.bytes)
-		err = -EINVAL;
+		err = rds_iov_check(iov, n, bytes);
+	if (!err)
+		return iov;
 	kvfree(iov);
-	return err;
+	return ERR_PTR(err);
+}
+
+static int send_check_iovs(const struct rds_rdma_args *args)
+{
+	struct rds_iovec *iov;
+	u64 bytes;
+
+	iov = send_iovs(args, &bytes);
+	if (IS_ERR(iov))
+		return PTR_ERR(iov);
+	kvfree(iov);
+	return 0;
 }
 
 /* Steps 6..10: sizes and control messages. */
@@ -108,9 +120,11 @@ static int send_request(struct send_ctx *s)
 	bool want_zc = msg->msg_flags & MSG_ZEROCOPY;
 	int err;
 
-	err = rds_cmsg_early(msg->msg_control, msg->msg_controllen, &s->req);
-	if (err)
-		return err;
+	if (msg->msg_controllen) {
+		err = rds_cmsg_early(msg->msg_control, msg->msg_controllen, &s->req);
+		if (err)
+			return err;
+	}
 	if (s->len > RDS_MAX_MSG_SIZE || s->req.rdma_bytes > RDS_MAX_MSG_SIZE)
 		return -EMSGSIZE;
 	if (s->len > rds_sndbuf(s->rs))
@@ -118,11 +132,13 @@ static int send_request(struct send_ctx *s)
 	s->zerocopy = want_zc && sock_flag(rds_rs_to_sk(s->rs), SOCK_ZEROCOPY);
 	if (s->zerocopy && !(s->rs->trans->caps & RDS_CAP_ZCOPY))
 		return -EOPNOTSUPP;
+	if (!msg->msg_controllen && !want_zc)
+		return 0;
 	err = rds_cmsg_scan(msg->msg_control, msg->msg_controllen, want_zc, &s->req);
 	if (err)
 		return err;
 	if (s->req.have & RDS_REQ_RDMA_ARGS)
-		return send_check_iovs(&s->req.rdma, false);
+		return send_check_iovs(&s->req.rdma);
 	return 0;
 }
 
@@ -136,7 +152,7 @@ static struct rds_message *send_message(struct send_ctx *s)
 	if (s->zerocopy && s->len)
 		m = rds_message_zerocopy(s->rs, from, s->len, s->req.zcookie, &err);
 	else
-		m = rds_message_from_user(from, s->len, &err);
+		m = rds_message_from_user(s->rs, from, s->len, &err);
 	if (!m)
 		return ERR_PTR(err);
 	m->sport = s->rs->bound.port;
@@ -144,42 +160,131 @@ static struct rds_message *send_message(struct send_ctx *s)
 	return m;
 }
 
-static int send_atomic_check(const struct rds_atomic_args *a)
+/*
+ * A transfer that will be refused, because it is too long or for lack of a transport that can:
+ * but first memory that is not there is.
+ */
+static int send_probe(const struct rds_rdma_args *args, const struct rds_iovec *iov)
 {
+	bool write = !(args->flags & RDS_RDMA_READWRITE);
+	int err = 0;
+	u64 i;
+
+	for (i = 0; !err && i < args->nr_local; i++)
+		err = rds_pin_probe(iov[i].addr, iov[i].bytes, write);
+	return err;
+}
+
+static int send_add_rdma(const struct send_ctx *s, struct rds_op *op)
+{
+	const struct rds_rdma_args *args = &s->req.rdma;
+	struct rds_iovec *iov;
+	u64 bytes;
+	int err;
+
+	iov = send_iovs(args, &bytes);
+	if (IS_ERR(iov))
+		return PTR_ERR(iov);
+	if (!op || bytes > args->remote_vec.bytes)
+		err = send_probe(args, iov);
+	else
+		err = rds_op_add_rdma(s->rs, op, args, iov, bytes);
+	if (!err && bytes > args->remote_vec.bytes)
+		err = -EINVAL;
+	kvfree(iov);
+	return err;
+}
+
+static int send_add_atomic(const struct send_ctx *s, struct rds_op *op)
+{
+	const struct rds_atomic_args *a = &s->req.atomic;
+
+	if (op)
+		return rds_op_add_atomic(s->rs, op, s->req.atomic_type, a);
 	if (a->local_addr & 7)
 		return -EFAULT;
 	return rds_pin_probe(a->local_addr, sizeof(u64), true);
 }
 
 /*
- * Steps 15, 16: execute the control messages.  No transport with memory regions exists yet,
- * so what is left is the order of the errors.
+ * RDMA and atomic requests.  A transport that has neither says so only when the arguments
+ * are known to be good.
  */
-static int send_execute(const struct send_ctx *s)
+static int send_add_op(const struct send_ctx *s, struct rds_message *m, struct rds_conn *c)
+{
+	const struct rds_rdma_ops *ops = c->key.trans->rdma;
+	const struct rds_request *r = &s->req;
+	int err = 0;
+
+	if (ops && r->have & (RDS_REQ_RDMA_ARGS | RDS_REQ_ATOMIC)) {
+		m->op = rds_op_alloc(ops);
+		if (!m->op)
+			return -ENOMEM;
+	}
+	if (r->have & RDS_REQ_ATOMIC && r->atomic_first)
+		err = send_add_atomic(s, m->op);
+	if (!err && r->have & RDS_REQ_RDMA_ARGS)
+		err = send_add_rdma(s, m->op);
+	if (!err && r->have & RDS_REQ_ATOMIC && !r->atomic_first)
+		err = send_add_atomic(s, m->op);
+	if (err)
+		return err;
+	if (r->dup_a)
+		return -EINVAL;
+	if (!m->op)
+		return r->have & (RDS_REQ_RDMA_ARGS | RDS_REQ_ATOMIC) ? -EOPNOTSUPP : 0;
+	m->op->silent &= !m->len;
+	if (r->have & RDS_REQ_RDMA_ARGS)
+		rds_ext_put_u32(m->ext, RDS_EXT_RDMA, (u32)r->rdma.cookie);
+	return ops->op_check(&c->key.laddr, c->key.scope, m->op);
+}
+
+/* A region of ours goes to the peer with the message. */
+static int send_add_cookie(struct send_ctx *s, struct rds_message *m)
 {
 	const struct rds_request *r = &s->req;
-	bool want_zc = s->msg->msg_flags & MSG_ZEROCOPY;
+	u64 cookie = r->dest_cookie;
 	int err = 0;
+
+	if (r->have & RDS_REQ_DEST) {
+		err = rds_mr_dest(s->rs, cookie);
+	} else if (r->have & RDS_REQ_MAP) {
+		err = rds_mr_register(s->rs, &r->map, &cookie);
+		/* No device just now: it may come. */
+		if (err == -ENODEV)
+			err = -EAGAIN;
+		if (!err)
+			s->mapped = cookie;
+	}
+	if (err)
+		return err;
+	if (r->dup_b)
+		return -EINVAL;
+	if (r->have & (RDS_REQ_DEST | RDS_REQ_MAP))
+		rds_ext_put_rdma_dest(m->ext, (u32)cookie, cookie >> 32);
+	return 0;
+}
+
+/* Steps 15, 16: execute the control messages. */
+static int send_execute(struct send_ctx *s, struct rds_message *m, struct rds_conn *c)
+{
+	bool want_zc = s->msg->msg_flags & MSG_ZEROCOPY;
+	int err;
 
 	if (want_zc && (!s->zerocopy || !s->len))
 		return -EINVAL;
-	if (r->have & RDS_REQ_ZCOOKIE && !want_zc)
+	if (s->req.have & RDS_REQ_ZCOOKIE && !want_zc)
 		return -EINVAL;
-	if (r->have & RDS_REQ_DEST)
-		return -EINVAL;		/* no key can be registered */
-	if (r->have & RDS_REQ_MAP)
-		return -EOPNOTSUPP;
-	if (r->have & RDS_REQ_ATOMIC && r->atomic_first)
-		err = send_atomic_check(&r->atomic);
-	if (!err && r->have & RDS_REQ_RDMA_ARGS)
-		err = send_check_iovs(&r->rdma, true);
-	if (!err && r->have & RDS_REQ_ATOMIC && !r->atomic_first)
-		err = send_atomic_check(&r->atomic);
-	if (err)
-		return err;
-	if (r->dup_a || r->dup_b)
-		return -EINVAL;
-	return r->have & (RDS_REQ_RDMA_ARGS | RDS_REQ_ATOMIC) ? -EOPNOTSUPP : 0;
+	err = send_add_cookie(s, m);
+	return err ?: send_add_op(s, m, c);
+}
+
+/* The message was not queued: nothing of it stays. */
+static void send_undo(struct send_ctx *s, struct rds_message *m)
+{
+	rds_op_undo(m);
+	if (s->mapped)
+		rds_mr_free(s->rs, s->mapped, false);
 }
 
 /* One message may overshoot: admitted if the bytes before it are below the limit. */
@@ -204,6 +309,7 @@ static int send_wait_room(struct send_ctx *s)
 	if (send_admit(s->rs, s->len))
 		return 0;
 	rds_stat_inc(send_queue_full);
+	rds_send_push(s->rs);
 	if (s->nonblock)
 		return -EAGAIN;
 	ret = wait_event_interruptible_timeout(*sk_sleep(sk), send_admit(s->rs, s->len), s->timeo);
@@ -224,7 +330,7 @@ static struct rds_path *send_commit(struct send_ctx *s, struct rds_message *m,
 	int err;
 
 	for (;;) {
-		p = rds_mprds_select(*conn, m->sport, &npaths);
+		p = rds_mprds_select(*conn, m->sport, m->dport, &npaths);
 		err = rds_path_enqueue(p, m, npaths);
 		if (!err)
 			return p;
@@ -240,10 +346,12 @@ static struct rds_path *send_commit(struct send_ctx *s, struct rds_message *m,
 	}
 }
 
-static void send_transmit(struct rds_path *p)
+static void send_transmit(struct send_ctx *s, struct rds_path *p)
 {
 	if (rds_path_is_up(p)) {
-		rds_path_pump(p);
+		rds_path_pump(p, s->rs);
+		if (READ_ONCE(p->held))
+			rds_hold_note(p, s->rs);
 		return;
 	}
 	rds_path_want(p);
@@ -283,7 +391,7 @@ static int send_queue(struct send_ctx *s, struct rds_message *m, struct rds_conn
 		WRITE_ONCE(rs->tos_used, true);
 	if (m->pin)
 		rds_stat_inc(zcopy_sent);
-	send_transmit(p);
+	send_transmit(s, p);
 	return 0;
 }
 
@@ -324,9 +432,11 @@ int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		err = PTR_ERR(conn);
 		goto out_message;
 	}
-	err = send_execute(&s);
+	err = send_execute(&s, m, conn);
 	if (!err)
 		err = send_queue(&s, m, &conn);
+	if (err)
+		send_undo(&s, m);
 	if (!IS_ERR(conn))
 		rds_conn_put(conn);
 out_message:
@@ -345,6 +455,26 @@ struct cancel_ctx {
 	struct rds_sock *rs;
 	const struct rds_addr *dst;
 };
+
+/*
+ * A peer that takes nothing could make the end of a socket wait for ever.  Without the link its
+ * memory is free; the others' messages are sent again.
+ */
+static void cancel_wait(struct rds_conn *c, struct list_head *msgs, bool closing)
+{
+	unsigned int i;
+
+	if (rds_op_wait(msgs, closing ? CLOSE_WAIT_MAX : MAX_SCHEDULE_TIMEOUT))
+		return;
+	rds_stat_inc(send_close_dropped);
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
+
+		if (p)
+			rds_path_reset(p);
+	}
+	rds_op_wait(msgs, CLOSE_WAIT_MAX);
+}
 
 static void cancel_conn(struct rds_conn *c, void *arg)
 {
@@ -365,6 +495,8 @@ static void cancel_conn(struct rds_conn *c, void *arg)
 			rds_path_purge(p, x->rs, x->dst ? &x->dst->port : NULL,
 				       x->dst ? RDS_DROP_CANCELLED : RDS_DROP_CLOSED, &out);
 	}
+	rds_op_finish(&out, x->dst ? RDS_RDMA_CANCELED : -1);
+	cancel_wait(c, &out, !x->dst);
 	rds_message_settle(&out);
 }
 
@@ -373,7 +505,10 @@ static void cancel_conn(struct rds_conn *c, void *arg)
  * @rs: socket
  * @dst: only those to this address and port, or NULL for all (close)
  *
- * A message that is half-way on the wire still completes on the present link.
+ * A message that is half-way on the wire still completes on the present link.  So does an
+ * RDMA or atomic operation that has begun, and this waits for it: afterwards its memory is
+ * the application's again, unless a signal came.  For close() that has a limit: then the link
+ * goes.
  *
  * Context: process, may sleep.
  * Return: 0.

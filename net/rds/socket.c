@@ -7,6 +7,7 @@
  * Bind, connect and options hold the socket lock; send and receive never do.
  */
 #include <linux/compat.h>
+#include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/poll.h>
@@ -200,15 +201,21 @@ static __poll_t rds_poll(struct file *file, struct socket *sock, poll_table *wai
 {
 	struct sock *sk = sock->sk;
 	struct rds_sock *rs = rds_sk(sk);
+	bool in, out;
 	__poll_t mask;
 
 	sock_poll_wait(file, sock, wait);
 
 	mask = rds_cong_poll(rs);
-	if (rds_rx_ready(rs))
+	in = rds_rx_ready(rs);
+	out = rds_tx_writable(rs);
+	if (in)
 		mask |= EPOLLIN | EPOLLRDNORM;
-	if (rds_tx_writable(rs))
+	if (out)
 		mask |= EPOLLOUT | EPOLLWRNORM;
+	/* What is missing may be what the caller waits for. */
+	if (!in || !out)
+		rds_send_push(rs);
 	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
 		mask |= EPOLLERR;
 	return mask;
@@ -288,6 +295,7 @@ static void linger(struct rds_sock *rs)
 		return;
 	if (current->flags & PF_EXITING)
 		time = min(time, LINGER_EXIT_MAX);
+	rds_send_push(rs);
 	wait_event_interruptible_timeout(*sk_sleep(sk), !atomic_read(&rs->tx_msgs), time);
 }
 
@@ -317,8 +325,11 @@ static int rds_release(struct socket *sock)
 	rds_port_unbind(rn, rs);
 
 	linger(rs);
+	/* While there are regions, so that a peer's last operations do not break its link. */
 	rds_cancel(rs, NULL);
+	rds_mr_release_all(rs);
 	rds_rx_purge(rs);
+	rds_payload_close(rs);
 	rds_cong_forget(rs);
 	if (rs->traces.rx_traces)
 		static_branch_slow_dec_deferred(&rds_rx_trace_key);
@@ -341,6 +352,7 @@ static void rds_destruct(struct sock *sk)
 	if (rs->map)
 		rds_cong_map_put(rds_net(sock_net(sk)), rs->map);
 	skb_queue_purge(&sk->sk_error_queue);
+	rds_payload_free(rs);
 	sk_mem_reclaim_final(sk);
 }
 
@@ -389,6 +401,8 @@ static void init_sock(struct rds_sock *rs, struct rds_net *rn)
 	INIT_LIST_HEAD(&rs->net_node);
 	INIT_LIST_HEAD(&rs->cong_node);
 	spin_lock_init(&rs->addr_lock);
+	rs->held_bit = BIT(hash_ptr(rs, ilog2(BITS_PER_LONG)));
+	xa_init_flags(&rs->mrs, XA_FLAGS_LOCK_BH);
 	spin_lock_init(&rs->rx.lock);
 	INIT_LIST_HEAD(&rs->rx.queue);
 	INIT_LIST_HEAD(&rs->rx.stalled);

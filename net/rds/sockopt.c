@@ -60,16 +60,31 @@ static int set_cancel(struct rds_sock *rs, const union opt_arg *arg, unsigned in
 	return err ?: rds_cancel(rs, &dst);
 }
 
-/* No transport of this module can register memory yet: the gate comes where it always was. */
 static int set_get_mr(struct rds_sock *rs, const union opt_arg *arg, unsigned int len)
 {
-	return rds_is_bound(rs) ? -EOPNOTSUPP : -ENOTCONN;
+	u64 cookie;
+
+	return rds_is_bound(rs) ? rds_mr_register(rs, &arg->mr, &cookie) : -ENOTCONN;
 }
 
-/* Neither flushing nor a key of a region that cannot exist. */
+/* Any peer may use the region, as ever: the destination is not looked at. */
+static int set_get_mr_dest(struct rds_sock *rs, const union opt_arg *arg, unsigned int len)
+{
+	const struct rds_get_mr_args args = {
+		.vec = arg->mr_dest.vec,
+		.cookie_addr = arg->mr_dest.cookie_addr,
+		.flags = arg->mr_dest.flags,
+	};
+	u64 cookie;
+
+	return rds_is_bound(rs) ? rds_mr_register(rs, &args, &cookie) : -ENOTCONN;
+}
+
 static int set_free_mr(struct rds_sock *rs, const union opt_arg *arg, unsigned int len)
 {
-	return -EINVAL;
+	const struct rds_free_mr_args *a = &arg->free_mr;
+
+	return rds_mr_free(rs, a->cookie, a->flags & RDS_RDMA_INVALIDATE);
 }
 
 static int set_recverr(struct rds_sock *rs, const union opt_arg *arg, unsigned int len)
@@ -191,7 +206,7 @@ static const struct rds_opt options[] = {
 	{ .nr = RDS_GET_MR, OPT_EXACT(sizeof(struct rds_get_mr_args)),
 	  .size_err = -EINVAL, .set = set_get_mr },
 	{ .nr = RDS_GET_MR_FOR_DEST, OPT_EXACT(sizeof(struct rds_get_mr_for_dest_args)),
-	  .size_err = -EINVAL, .set = set_get_mr },
+	  .size_err = -EINVAL, .set = set_get_mr_dest },
 	{ .nr = RDS_FREE_MR, OPT_EXACT(sizeof(struct rds_free_mr_args)),
 	  .size_err = -EINVAL, .set = set_free_mr },
 	{ .nr = RDS_RECVERR, OPT_AT_LEAST(sizeof(int)),

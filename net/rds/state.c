@@ -123,6 +123,8 @@ static enum rds_event stopped_event(const struct rds_path *p)
 
 	if (p->parked)
 		return RDS_EV_STOPPED_ADOPT;
+	if (c->key.half)
+		return RDS_EV_STOPPED_IDLE;
 	if (active || (!p->index && conn_has_queued(c)))
 		return RDS_EV_STOPPED_RETRY;
 	return RDS_EV_STOPPED_IDLE;
@@ -229,7 +231,7 @@ void rds_path_init_state(struct rds_path *p)
  */
 void rds_path_want(struct rds_path *p)
 {
-	if (p->index && !rds_conn_is_active(p->conn))
+	if (p->conn->key.half || (p->index && !rds_conn_is_active(p->conn)))
 		return;
 	if (!rds_mprds_may_start(p))
 		return;
@@ -278,6 +280,29 @@ int rds_path_accept(struct rds_path *p, bool again)
 	spin_unlock_bh(&p->lock);
 	WRITE_ONCE(p->conn->last_used, jiffies);
 	return err;
+}
+
+/**
+ * rds_path_adopting() - start() takes what is parked
+ * @p: the path
+ * @epoch: the epoch start() was called with
+ *
+ * Under the lock under which the transport parks, so that what is parked later counts.
+ *
+ * Context: any.
+ * Return: false if another request came meanwhile and start() is late: the path is about to be
+ * stopped, and then all that is parked is looked at again.
+ */
+bool rds_path_adopting(struct rds_path *p, u32 epoch)
+{
+	bool ok;
+
+	spin_lock_bh(&p->lock);
+	ok = epoch == p->epoch && p->state == RDS_CONNECTING;
+	if (ok)
+		p->parked = false;
+	spin_unlock_bh(&p->lock);
+	return ok;
 }
 
 /**
@@ -394,11 +419,23 @@ void rds_path_doom(struct rds_path *p)
 }
 
 /**
- * rds_path_reap() - wait until a doomed path is gone and nothing of it runs
+ * rds_path_await_gone() - wait until the link of a doomed path is stopped
  * @p: the path
  *
+ * Context: process, sleeps.
+ */
+void rds_path_await_gone(struct rds_path *p)
+{
+	wait_for_completion(&p->gone);
+}
+
+/**
+ * rds_path_reap() - nothing of a path runs any more
+ * @p: the path; all paths of its connection are gone
+ *
  * Order: the state GONE means the link was stopped, so no callback of the transport is
- * left to queue anything; senders are refused under path->lock; then the works.
+ * left to queue anything; senders are refused under path->lock; then the works.  What the
+ * link of one path delivers may start the timer of another one, so all are stopped before.
  *
  * Context: process, sleeps.
  */
@@ -406,7 +443,6 @@ void rds_path_reap(struct rds_path *p)
 {
 	const struct rds_transport *t = p->conn->key.trans;
 
-	wait_for_completion(&p->gone);
 	cancel_delayed_work_sync(&p->timer);
 	cancel_delayed_work_sync(&p->ctl_work);
 	cancel_work_sync(&p->pump_work);

@@ -56,7 +56,6 @@
 	X(conn_expired)				\
 	X(conn_limit)				\
 	X(conn_share)				\
-	X(recv_stale_epoch)			\
 	X(recv_rewind)				\
 	X(recv_drop_ports_zero)			\
 	X(recv_drop_bad_cong)			\
@@ -77,10 +76,13 @@
 	X(send_expired)				\
 	X(send_cancelled)			\
 	X(send_closed_unacked)			\
+	X(send_op_dropped)			\
+	X(send_close_dropped)			\
 	X(send_retransmitted)			\
 	X(cong_update_sent)			\
 	X(zcopy_sent)				\
-	X(zcopy_completed)
+	X(zcopy_completed)			\
+	X(payload_reused)
 
 enum rds_stat {
 #define RDS_STAT_ENUM(name)	RDS_STAT_##name,

@@ -88,6 +88,15 @@ void rds_hdr_build(u8 out[RDS_HDR_LEN], const struct rds_hdr *h)
 	memcpy(out + RDS_EXT_OFFSET, h->ext, RDS_EXT_LEN);
 }
 
+/**
+ * rds_hdr_seal() - give an encoded header its checksum
+ * @hdr: the header
+ */
+void rds_hdr_seal(u8 hdr[RDS_HDR_LEN])
+{
+	put_unaligned_be16(rds_hdr_csum(hdr), hdr + OFF_CSUM);
+}
+
 /* Ones-complement sum of the header's 16-bit words, checksum field included. */
 static u16 hdr_sum(const u8 *hdr)
 {

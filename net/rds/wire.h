@@ -92,6 +92,7 @@ struct rds_ext {
 
 int rds_hdr_parse(const u8 *p, size_t n, struct rds_hdr *out);
 void rds_hdr_build(u8 out[RDS_HDR_LEN], const struct rds_hdr *h);
+void rds_hdr_seal(u8 hdr[RDS_HDR_LEN]);
 u16 rds_hdr_csum(const u8 hdr[RDS_HDR_LEN]);
 bool rds_hdr_csum_ok(const u8 hdr[RDS_HDR_LEN]);
 bool rds_hdr_is_cong(const struct rds_hdr *h);

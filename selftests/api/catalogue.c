@@ -6,27 +6,11 @@
  * (E16), the same thing undone twice (I12), files behind buffers (A3, J8).
  */
 #include "rds_duo.h"
+#include "rds_flip.h"
 
 #include <linux/inet_diag.h>
 #include <linux/sock_diag.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <sys/stat.h>
-
-static atomic_int stop;
-
-static void *flip(void *arg)
-{
-	struct rds_iovec *v = arg;
-	unsigned int r = 1;
-
-	while (!atomic_load(&stop)) {
-		r = r * 1103515245 + 12345;
-		*(volatile __u64 *)&v[r >> 16 & 3].bytes =
-			(r >> 8) % 3 ? 4096 : r & 1 ? 0xffffffff : 1ULL << (r >> 24 & 63);
-	}
-	return NULL;
-}
 
 /* RDMA vectors that change between two looks at them (A2). */
 TEST(catalogue__rdma_vectors_change)
@@ -45,13 +29,13 @@ TEST(catalogue__rdma_vectors_change)
 		v[i] = (struct rds_iovec){ (unsigned long)page + i * 4096, 4096 };
 	fd = rds_bound("10.1.0.1", 5000);
 	ASSERT_FD(fd);
-	ASSERT_EQ(0, pthread_create(&t, NULL, flip, v));
+	ASSERT_EQ(0, pthread_create(&t, NULL, flip_vectors, v));
 	for (i = 0; i < 3000; i++) {
 		err = ERR_OF(send_cmsg(fd, "10.1.0.2", 9, "x", 1, MSG_DONTWAIT,
 				       RDS_CMSG_RDMA_ARGS, &a, sizeof(a)));
 		other += err != EINVAL && err != EFAULT && err != EOPNOTSUPP && err != EMSGSIZE;
 	}
-	atomic_store(&stop, 1);
+	atomic_store(&flip_stop, 1);
 	pthread_join(t, NULL);
 	EXPECT_EQ(0, other);
 	EXPECT_EQ(0, msgs_of_port(fd, RDS6_INFO_SEND_MESSAGES, 5000));

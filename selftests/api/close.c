@@ -124,6 +124,16 @@ static void *sender(void *arg)
 	return NULL;
 }
 
+/* With somebody who reads: the queue of a socket that nobody reads may be full. */
+static bool all_acked_by(int fd, int reader)
+{
+	return WAIT_UNTIL(({
+		while (recv(reader, buf, sizeof(buf), MSG_DONTWAIT) >= 0)
+			;
+		acked(fd);
+	}));
+}
+
 /* Receiving sockets closed and bound again under traffic (F11, E14). */
 TEST_F(duo, close__under_traffic)
 {
@@ -140,7 +150,49 @@ TEST_F(duo, close__under_traffic)
 	__atomic_store_n(&arg[1], 1, __ATOMIC_RELEASE);
 	pthread_join(t, NULL);
 	self->b = fd;
-	EXPECT_TRUE(all_acked(self->a));
+	EXPECT_TRUE(all_acked_by(self->a, fd));
+}
+
+static void *flood(void *arg)
+{
+	int *p = arg;
+
+	while (!__atomic_load_n(&p[1], __ATOMIC_ACQUIRE))
+		if (send(p[0], "x", 1, MSG_DONTWAIT) != 1)
+			usleep(100);
+	return NULL;
+}
+
+/*
+ * A socket closed between the moment when a message found it and the one when it is queued:
+ * counted as dropped there, and neither read by the next owner nor kept.
+ */
+TEST_F(duo, close__found_and_gone)
+{
+	int arg[2] = { self->a, 0 }, fd = self->b, i;
+	__s64 before = counter(self->a, "recv_drop_dead_sock");
+	__s64 end = now_ms() + 2 * WAIT_MS;
+	pthread_t t;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "takes two processors: nothing sleeps between the two moments");
+	ASSERT_EQ(0, pthread_create(&t, NULL, flood, arg));
+	for (i = 0; now_ms() < end; i++) {
+		if (!(i % 16) && counter(self->a, "recv_drop_dead_sock") > before)
+			break;
+		usleep(i % 64 * 10);
+		close(fd);
+		fd = rds_bound_in(variant->ns, variant->baddr, DUO_B);
+		if (fd < 0)
+			break;
+	}
+	__atomic_store_n(&arg[1], 1, __ATOMIC_RELEASE);
+	pthread_join(t, NULL);
+	self->b = fd;
+	EXPECT_LE(0, fd);
+	EXPECT_LT(before, counter(self->a, "recv_drop_dead_sock"));
+	EXPECT_TRUE(all_acked_by(self->a, fd));
+	TH_LOG("%d sockets closed", i);
 }
 
 /* Sending sockets closed with messages under way. */

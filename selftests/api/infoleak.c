@@ -181,6 +181,8 @@ TEST_F(duo, infoleak__trace_and_stamp)
 	EXPECT_EQ(2, t.rx_trace_pos[0]);
 	EXPECT_EQ(0, t.rx_trace_pos[1] | t.rx_trace_pos[2]);
 	EXPECT_EQ(0, t.rx_trace[1] | t.rx_trace[2]);
+	/* between the positions and the times there is a hole */
+	EXPECT_EQ(0, memcmp((char *)CMSG_DATA(c) + 4, "\0\0\0", 4));
 	EXPECT_TRUE(covered(&w, 5));
 }
 

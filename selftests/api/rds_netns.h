@@ -27,6 +27,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -213,6 +214,27 @@ static inline int ns_eth(const char *v4, const char *v6, const char *ll)
 	return ret;
 }
 
+/*
+ * Waits until eth0 sends: the kernel gives a link its queue some time after the carrier, up to
+ * a second later, and a SYN sent before is repeated after one more.
+ */
+static inline int ns_eth_running(void)
+{
+	struct ifreq r = { .ifr_name = "eth0" };
+	int fd, i;
+
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	for (i = 0; i < 1000; i++) {
+		if (ioctl(fd, SIOCGIFFLAGS, &r) || r.ifr_flags & IFF_RUNNING)
+			break;
+		usleep(10000);
+	}
+	close(fd);
+	return r.ifr_flags & IFF_RUNNING ? 0 : -ENETDOWN;
+}
+
 static inline int ns_pair(void)
 {
 	int ret;
@@ -230,7 +252,11 @@ static inline int ns_pair(void)
 	if (!ret)
 		ret = ns_eth("10.1.0.2", "fd00:1::2", "fe80::2");
 	if (!ret)
+		ret = ns_eth_running();
+	if (!ret)
 		ret = ns_enter(rds_ns[0]);
+	if (!ret)
+		ret = ns_eth_running();
 	return ret;
 }
 

@@ -421,13 +421,19 @@ static inline int msgs_of_port(int fd, int opt, unsigned int port)
 	return n;
 }
 
-/* Everything this socket sent has been acknowledged. */
-static inline bool all_acked(int fd)
+/* Is everything this socket sent acknowledged by now? */
+static inline bool acked(int fd)
 {
 	unsigned int port = port_of(fd);
 
-	return WAIT_UNTIL(!msgs_of_port(fd, RDS6_INFO_SEND_MESSAGES, port) &&
-			  !msgs_of_port(fd, RDS6_INFO_RETRANS_MESSAGES, port));
+	return !msgs_of_port(fd, RDS6_INFO_SEND_MESSAGES, port) &&
+	       !msgs_of_port(fd, RDS6_INFO_RETRANS_MESSAGES, port);
+}
+
+/* The same, within the deadline. */
+static inline bool all_acked(int fd)
+{
+	return WAIT_UNTIL(acked(fd));
 }
 
 /* Memory whose last byte is followed by an unmapped page (hazard A4). */

@@ -188,6 +188,36 @@ TEST(recvmsg__control_fault)
 	EXPECT_EQ(3, recv_wait(fd, buf, 100));
 }
 
+/* Pieces that are as long as they can be, together longer than an int (C8). */
+TEST_F(duo, recvmsg__huge_lengths)
+{
+	static const size_t lens[] = { 0x7ffff000, 0x7fffffff, 0xffffffff, 1UL << 32 };
+	size_t room = 1UL << 33;
+	char in[64], *far = mmap(NULL, room, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct iovec iov[3] = { { in, 3 } };
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 3 };
+	unsigned int i, peek;
+
+	ASSERT_NE(MAP_FAILED, far);
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		iov[1] = (struct iovec){ far, lens[i] };
+		iov[2] = (struct iovec){ far + room / 2, lens[i] };
+		ASSERT_EQ(11, send(self->a, "hello world", 11, 0));
+		ASSERT_TRUE(wait_data(self->b));
+		for (peek = 0; peek < 2; peek++) {
+			memset(far, 0, 16);
+			EXPECT_EQ(11, recvmsg(self->b, &m, peek ? 0 : MSG_PEEK));
+			EXPECT_EQ(0, m.msg_flags & MSG_TRUNC);
+			EXPECT_EQ(0, memcmp(in, "hel", 3));
+			EXPECT_EQ(0, memcmp(far, "lo world\0", 9));
+			EXPECT_EQ(0, far[room / 2]);
+		}
+		EXPECT_ERR(EAGAIN, recv(self->b, in, 3, MSG_DONTWAIT));
+	}
+	munmap(far, room);
+}
+
 /* A control buffer that is too small: data delivered, MSG_CTRUNC set. */
 TEST(recvmsg__small_control)
 {

@@ -68,7 +68,9 @@ static inline bool fault_ready(void)
 		if (!fault_attr(kind[i], "verbose", "0") ||
 		    !fault_attr(kind[i], "probability", "0"))
 			return false;
-	if (!fault_attr("failslab", "ignore-gfp-wait", "N") ||
+	/* as other tests of this guest may have left it */
+	if (!fault_attr("failslab", "cache-filter", "N") ||
+	    !fault_attr("failslab", "ignore-gfp-wait", "N") ||
 	    !fault_attr("fail_page_alloc", "ignore-gfp-wait", "N") ||
 	    !fault_attr("fail_page_alloc", "min-order", "0"))
 		return false;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: nodes=0 timeout=600
 #
-# Run each fuzz target for FUZZ_SECONDS (default 30; with RDS_SOAK=minutes its
+# Run each fuzz target for FUZZ_SECONDS (default 60; with RDS_SOAK=minutes its
 # share of them, at least a minute), two at a time, starting
 # from the committed corpus and from what earlier runs found ($O/corpus).  A
 # target fails if it crashes, hangs, leaks, or did not run at all.  What made
@@ -33,7 +33,8 @@ fuzz() {
 	log=$O/$1.log
 	mkdir -p "$O/corpus/$1"
 	rm -f "$O/$1.verdict" "$O/$1"-crash-* "$O/$1"-leak-* "$O/$1"-timeout-* "$O/$1"-oom-*
-	"$O/$1" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=4096 \
+	# a program that only gets what guests leave may not run for seconds: no hang yet
+	"$O/$1" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=1024 -max_len=4096 \
 		-print_final_stats=1 -artifact_prefix="$O/$1-" \
 		"$O/corpus/$1" "$here/corpus/$1" >"$log" 2>&1
 	status=$?
@@ -48,7 +49,7 @@ fuzz() {
 list=$(cd "$here" && ls fuzz_*.c | sed 's/\.c$//')
 # shellcheck disable=SC2086
 set -- $list
-seconds=30
+seconds=60
 if [ "${RDS_SOAK:-0}" -gt 0 ]; then
 	seconds=$((RDS_SOAK * 60 / (($# + 1) / 2)))
 	[ "$seconds" -ge 60 ] || seconds=60

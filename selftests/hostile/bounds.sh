@@ -10,10 +10,10 @@ LIMIT=220
 # Given time, more of everything.
 MUCH=$((1 + ${RDS_SOAK:-0}))
 [ $MUCH -le 5 ] || MUCH=5
-PARTIAL=$((200 * MUCH))	# links with 1 MiB but one byte each
+PARTIAL=$((150 * MUCH))	# links with 1 MiB but one byte each, half as much again as may be held
 # A queue is full at 8 MiB, which is 65,536 messages; TCP holds another 20,000 of the smallest.
-EMPTY=$((160000 * MUCH))
-TINY=$((160000 * MUCH))
+EMPTY=$((110000 * MUCH))
+TINY=$((110000 * MUCH))
 LARGE=$((600 * MUCH))	# of 60,000 bytes
 
 # hog SCENARIO FROM TO COUNT NUMBER: run it and await its proof, the NUMBER-th of that address
@@ -86,8 +86,7 @@ drains() {
 	watch_memory
 	hog drains '[fd00::1]:0' '[fd00:1::ffff]:0' 400 1 &
 	job=$!
-	busywait 15 grep -q draining "$T/drains"
-	sleep 3
+	busywait 60 grep -q draining "$T/drains"
 	LIMIT=20 duplex late n2 10.1.0.20 n3 10.1.0.3 100 || rc=1
 	kill -0 $job || { note "it was over too soon"; rc=1; }
 	wait $job || rc=1

@@ -125,13 +125,11 @@ static int drains(void)
 {
 	static int fds[SOURCES][4];
 	struct rds_hdr h = header(9, me.port + 1, 0, 0);
-	double end = ts_now() + 10;
 	unsigned int i, turn = 0, n = 0;
+	double end = 0;
 
 	memset(fds, -1, sizeof(fds));
-	puts("draining");
-	fflush(stdout);
-	while (ts_now() < end) {
+	while (ts_now() < end || !turn) {
 		for (i = 0; i < me.count && i < SOURCES; i++) {
 			int *fd = &fds[i][turn % 4];
 
@@ -143,7 +141,11 @@ static int drains(void)
 			n++;
 			accepted(*fd, &h, sizeof(h), 0.1);
 		}
-		turn++;
+		if (!turn++) {
+			puts("draining");
+			fflush(stdout);
+			end = ts_now() + 10;
+		}
 	}
 	printf("%u links from %u addresses\n", n, me.count);
 	for (i = 0; i < me.count * 4 && i < SOURCES * 4; i++)
@@ -247,12 +249,13 @@ static bool lie_about_acks(int fd)
 }
 
 /*
- * Read frames, a byte at a time until @slow, until COUNT of them were for DEAF_PORT; how
- * many were, or -1 if the sequence falls.
+ * Read frames, a byte at a time until @slow and quickly then, until COUNT of them were for
+ * DEAF_PORT; how many were, or -1 if the sequence falls.
  */
 static int hear(int fd, double slow, double end)
 {
 	unsigned int got = 0, left = 0, have = 0;
+	int room = 1 << 20;
 	static char skip[65536];
 	struct rds_hdr in;
 	__u64 last = 0;
@@ -266,6 +269,9 @@ static int hear(int fd, double slow, double end)
 		if (ts_now() < slow) {
 			usleep(5000);
 			want = 1;
+		} else if (room) {
+			setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+			room = 0;
 		}
 		if (poll(&p, 1, 1000) <= 0)
 			continue;
@@ -290,6 +296,21 @@ static int hear(int fd, double slow, double end)
 	return got;
 }
 
+/* Until nothing more comes, because nobody reads; at least two seconds. */
+static void wait_full(int fd)
+{
+	double end = ts_now() + 30, since = ts_now();
+	int have = 0, now;
+
+	while (ts_now() < end && (!have || ts_now() < since + QUIET)) {
+		usleep(50000);
+		if (ioctl(fd, FIONREAD, &now) || now == have)
+			continue;
+		have = now;
+		since = ts_now();
+	}
+}
+
 /*
  * Greet, and then read nothing for a while and little for another, though the victim has
  * COUNT messages for us.  All of them must come in the end, in order; meanwhile we
@@ -305,7 +326,7 @@ static int deaf(void)
 		return 1;
 	puts("deaf");
 	fflush(stdout);
-	sleep(6);
+	wait_full(fd);
 	for (i = 0; i < 80; i++) {	/* not put(), which reads */
 		h = header(0, 0, 0, 0);
 		h.ack = htobe64(i % 3 ? ~0ULL - i : i);

@@ -83,8 +83,10 @@ def hoard(prefix, victim, port, count):
 def flood(source, victim, port, count, size):
     """COUNT messages of SIZE bytes, numbered, whatever the victim's map says."""
     s = dial(source, victim, 40000 + 8 * (int(port) % 1000))
-    for i in range(int(count)):
-        m = header(i + 1, int(size), 9, int(port)) + struct.pack("=I", i) + bytes(int(size) - 4)
+    rest = bytes(int(size) - 4)
+    for i in range(0, int(count), 8):
+        m = b"".join(header(k + 1, int(size), 9, int(port)) + struct.pack("=I", k) + rest
+                     for k in range(i, min(i + 8, int(count))))
         while m:
             r, w, _ = select.select([s], [s], [], 100)
             if r and not swallow(s):
@@ -99,8 +101,8 @@ def flood(source, victim, port, count, size):
 def ports(source, victim, port):
     """An empty message from every source port; no announcement of any kind."""
     s = dial(source, victim, 40008)
-    for i in range(2, 65536, 64):
-        s.sendall(b"".join(header(k, 0, k, int(port)) for k in range(i, min(i + 64, 65536))))
+    for i in range(2, 65536, 512):
+        s.sendall(b"".join(header(k, 0, k, int(port)) for k in range(i, min(i + 512, 65536))))
         swallow(s)
     say("sent")
     while swallow(s):
@@ -122,6 +124,23 @@ def odd(source, victim, port):
         s.sendall(b"".join(header(seq + i, 0, 6, 0) for i in range(100)))
         seq += 100
     say("sent", seq)
+    time.sleep(600)
+
+
+def revenge(source, victim, port, count):
+    """COUNT links for one path, each as full as it gets when the next one makes it go away."""
+    payload = bytes(60000)
+    links = []
+    for i in range(int(count)):
+        s = dial(source, victim, 40064 + 8 * i)
+        s.settimeout(1)
+        links.append(s)
+        for k in range(10000):
+            try:
+                s.sendall(header(1000000 * i + k + 1, len(payload), 9, int(port)) + payload)
+            except OSError:
+                break
+        say(i + 1, "links, this one took", k)
     time.sleep(600)
 
 
@@ -286,8 +305,10 @@ def receiver(addr, port, count, seconds):
     say("bound")
     sys.stdin.readline()
     s.settimeout(float(seconds))
+    room = bytearray(1 << 20)       # a new one for each message would be mapped each time
     for i in range(int(count)):
-        got = struct.unpack("=I", s.recv(1 << 20)[:4])[0]
+        s.recv_into(room)
+        got = struct.unpack("=I", room[:4])[0]
         if got != i:
             sys.exit("message %d instead of %d" % (got, i))
     say("got", count)

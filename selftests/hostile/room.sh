@@ -24,7 +24,7 @@ program() {
 	local id=$1 ns=$2
 
 	shift 2
-	ip netns exec "$ns" python3 -u "$PY" "$@" >"$T/$id" 2>&1 </dev/null &
+	ip netns exec "$ns" python3 -ISu "$PY" "$@" >"$T/$id" 2>&1 </dev/null &
 	eval "pid_$id=$!"
 }
 
@@ -44,7 +44,7 @@ end() {
 receiver() {
 	rm -f "$T/fifo"
 	mkfifo "$T/fifo"
-	ip netns exec n3 python3 -u "$PY" receiver 10.1.0.3 "$2" "$3" 60 >"$T/$1" 2>&1 <"$T/fifo" &
+	ip netns exec n3 python3 -ISu "$PY" receiver 10.1.0.3 "$2" "$3" 60 >"$T/$1" 2>&1 <"$T/fifo" &
 	eval "pid_$1=$!"
 	exec 9>"$T/fifo"
 	busywait 15 said "$1" bound
@@ -53,7 +53,7 @@ receiver() {
 held() {
 	local n
 
-	n=$(n3 "$BIN/rds-info" --json -T | python3 -S "$PY" held) || return 1
+	n=$(n3 "$BIN/rds-info" --json -T | python3 -IS "$PY" held) || return 1
 	note "partial messages hold $n bytes"
 	[ "$n" -le "$1" ] && [ "$n" -ge "$2" ]
 }
@@ -168,7 +168,7 @@ exec 9>&-
 end reader
 check "the end of the socket lets the link go on" closed
 end flood2
-check "empty messages count" n3 python3 "$PY" empties 10.1.0.3 7500 40000
+check "empty messages count" n3 python3 -IS "$PY" empties 10.1.0.3 7500 40000
 flows=$(counter n3 recv_flow_limit)
 n3 sysctl -qw net.rds.max_peer_bytes=2097152
 program ports n1 ports 10.1.0.1 10.1.0.3 7600

@@ -68,16 +68,23 @@ static inline long swallow(int fd, int ms)
 /* Has the victim begun to talk?  Each link begins with a control frame, perhaps without a map. */
 static inline bool talks(int fd)
 {
+	struct { struct rds_hdr h; char map[MAP_BYTES]; } in;
+	size_t got = 0, want = sizeof(in.h);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
 	double end = ts_now() + 0.5;
-	long got = 0, n;
+	ssize_t n;
 
-	while (got < MAP_BYTES && ts_now() < end) {
-		n = swallow(fd, 20);
-		if (n < 0)
+	while (got < want && ts_now() < end) {
+		if (poll(&p, 1, 20) <= 0)
+			continue;
+		n = recv(fd, (char *)&in + got, want - got, MSG_DONTWAIT);
+		if (n <= 0)
 			return false;
 		got += n;
+		if (got == sizeof(in.h) && be32toh(in.h.len) <= MAP_BYTES)
+			want += be32toh(in.h.len);
 	}
-	return got >= (long)sizeof(struct rds_hdr);
+	return got >= sizeof(in.h);
 }
 
 /*

@@ -35,14 +35,18 @@ both() {
 	duplex "$id" a 10.0.0.1 b 10.0.0.2 "$count" "$@"
 }
 
+ping6() {
+	on "$PEER" "$BIN/rds-ping" -c 5 -i 0.1 -I "$(addr6 "$PEER")" "$(addr6 "$OURS")" \
+		>"$T/ping6" 2>&1
+}
+
 # Pings first, as with IPv4: an in-tree sender that learns only in mid-traffic how many
 # paths there are reorders its messages (weakness 7 of the specification).
 both6() {
 	local id=$1 count=$2
 
 	shift 2
-	on "$PEER" "$BIN/rds-ping" -c 5 -i 0.1 -I "$(addr6 "$PEER")" "$(addr6 "$OURS")" \
-		>/dev/null || return 1
+	busywait 10 ping6 || { show_file "$T/ping6"; return 1; }
 	duplex "$id" a '[fd00::1]' b '[fd00::2]' "$count" "$@"
 }
 
@@ -130,14 +134,16 @@ written() {
 }
 
 # restarted NODE OTHER: NODE dies in mid-traffic and comes back empty. OTHER's
-# flow goes on to the new receiver, a new flow comes from NODE.
+# flow goes on to the new receiver, a new flow comes from NODE. What comes before
+# there is a receiver is lost: half of it comes afterwards.
 restarted() {
-	local node=$1 other=$2 rc=0
+	local node=$1 other=$2 rc=0 n=2000 go
 
-	start_recv before "$node" "$(addr "$node"):9000" 3000 1 || return 1
+	go=/tmp/half.$((HALVES += 1))
+	start_recv before "$node" "$(addr "$node"):9000" $n 1 || return 1
 	start_recv back "$other" "$(addr "$other"):9001" 1000 1 --partial || return 1
 	start_send again "$other" "$(addr "$other"):9100" "$(addr "$node"):9000" \
-		3000 -S 0-1500 -r 250
+		$n -S 0-1500 -r 250 --half $go
 	start_send first "$node" "$(addr "$node"):9101" "$(addr "$other"):9001" \
 		3000 -S 0-1500 -r 250
 	sleep 3
@@ -145,13 +151,15 @@ restarted() {
 	forget before
 	forget first
 	vm_boot "$node" || return 1
-	start_recv again "$node" "$(addr "$node"):9000" 3000 1 --from-seq any || rc=1
+	start_recv again "$node" "$(addr "$node"):9000" $n 1 --from-seq any || rc=1
+	on "$other" touch $go
 	start_send back "$node" "$(addr "$node"):9101" "$(addr "$other"):9001" \
 		1000 -S 0-1500
 	end_flow_any again || rc=1
 	end_flow_part back 1000 || rc=1
 	return $rc
 }
+HALVES=0
 
 # forget ID: its guest is dead, nothing is to be learnt from it
 forget() {

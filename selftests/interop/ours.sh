@@ -91,6 +91,42 @@ reloaded() {
 	return $rc
 }
 
+links() {
+	[ "$(on "$1" "ss -Htn state established '( sport = 16385 or dport = 16385 )' | wc -l")" -ge "$2" ]
+}
+
+handed_over() {
+	[ "$(on "$1" "$BIN/rds-info -t | grep -c '10.0.0'")" -ge "$2" ]
+}
+
+# sixteen_to NODE OTHER ID COUNT: 16 sockets of NODE send, so that every path is used
+sixteen_to() {
+	start_recv "$3" "$2" "$(addr "$2"):9400" "$4" 16 || return 1
+	start_send "$3" "$1" "$(addr "$1"):9500" "$(addr "$2"):9400" "$4" -S 0-1500 -k 16
+}
+
+# The first messages of a new instance arrive as repetitions, because their first link
+# broke with the cable out: only the generation tells that they are none of the old one.
+repeated() {
+	local node=$1 other=$2 rc=0
+
+	sixteen_to "$node" "$other" "was-$node" 100 || return 1
+	end_flow "was-$node" 1600 || return 1
+	on "$node" "for m in rds_tcp rds; do
+		for i in \$(seq 100); do rmmod \$m && break; sleep 0.1; done
+	done 2>/dev/null; ! grep -q '^rds ' /proc/modules && modprobe rds_tcp" || return 1
+	on "$node" "$BIN/rds-ping -c 1 $(addr "$other")" >/dev/null || return 1
+	busywait 30 links "$node" 8 || return 1
+	link_down "$other"
+	sixteen_to "$node" "$other" "is-$node" 20 || rc=1
+	busywait 20 handed_over "$node" 200 || rc=1
+	on "$node" "$BIN/rdsmisc killtcp 10 0.01" >"$T/killed"
+	show_file "$T/killed"
+	link_up "$other"
+	end_flow "is-$node" 320 || rc=1
+	return $rc
+}
+
 ktap_header
 note "a: $(on a uname -r), b: $(on b uname -r)"
 check "messages both ways" both start 2000 -S 0-3000
@@ -99,6 +135,8 @@ check "the smaller address dies and comes back" crashed a b
 check "the larger address dies and comes back" crashed b a
 check "the smaller address loads its module anew, 4 times" reloaded a b
 check "the larger address loads its module anew, 4 times" reloaded b a
+check "the first messages of a new instance are repetitions, from the smaller" repeated a b
+check "the first messages of a new instance are repetitions, from the larger" repeated b a
 check "messages both ways after that" both after 300 -S 0-5000
 moved
 ktap_finish

@@ -63,10 +63,7 @@ died_while_full() {
 	n2 "$BIN/rdsmisc" killtcp 100 1 >/dev/null 2>&1 </dev/null
 	lib_netns n1
 	ip -n n2 link del eth0 2>/dev/null
-	ip -n n1 link add eth0 type veth peer name eth0 netns n2 || return 1
-	lib_address n1 1
-	lib_address n2 2
-	busywait 10 lib_reachable n1 10.1.0.2 || return 1
+	lib_join
 	start_recv alive n1 10.1.0.1:3996 200 1 || return 1
 	start_send alive n2 10.1.0.2:3994 10.1.0.1:3996 200 -S 500
 	end_flow alive 200

@@ -64,7 +64,11 @@ starve() {
 	for c in /sys/kernel/slab/kmalloc*-1k; do
 		echo "$1" >"$c/failslab"
 	done
-	[ "$1" = 0 ] && echo 0 >$DEBUG/failslab/probability && return
+	if [ "$1" = 0 ]; then
+		echo 0 >$DEBUG/failslab/probability
+		echo N >$DEBUG/failslab/cache-filter
+		return
+	fi
 	echo Y >$DEBUG/failslab/cache-filter
 	echo Y >$DEBUG/failslab/ignore-gfp-wait
 	echo 0 >$DEBUG/failslab/verbose

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=90 ref=0
+# vm: nodes=1 modules=rds_tcp,veth timeout=150 ref=0
 # Whatever is thrown away is traced and counted, once, under its reason.
 . "$(dirname "$0")/common.sh"
 
@@ -20,11 +20,10 @@ traced() {
 
 # dropped REASON COUNTER: traced, and counted as often
 dropped() {
-	local was now nr
+	local was
 
-	busywait 15 traced "$1" || return 1
 	was=$(awk -v n="$2" '$1 == n { print $2 }' "$T/before")
-	busywait 5 same "$1" "$2" "$was" && return 0
+	busywait 20 same "$1" "$2" "$was" && return 0
 	note "$(<"$T/same")"
 	return 1
 }
@@ -35,7 +34,7 @@ same() {
 	now=$(counter - "$2") || return 1
 	nr=$(grep -c "rds_drop: .*reason=$1\$" $TR/trace)
 	echo "$1: traced $nr times, counted $3 -> $now" >"$T/same"
-	[ "$nr" -eq $((now - $3)) ]
+	[ "$nr" -ge 1 ] && [ "$nr" -eq $((now - $3)) ]
 }
 
 ktap_header
@@ -53,7 +52,7 @@ n1 "$BIN/rds-traffic" send -b 10.1.0.1:3999 -d 10.1.0.250:4000 -n 1 -t 300 >/dev
 busywait 10 sh -c "[ \$(ip netns exec n1 '$BIN/rds-info' -n | grep -c 10.1.0.250) = 1 ]"
 n2 "$BIN/rds-traffic" recv -b 10.1.0.2:7000 -n 10 -t 60 >/dev/null 2>&1 </dev/null &
 busywait 10 sh -c "ip netns exec n2 '$BIN/rds-info' -s | grep -q 7000"
-n1 python3 -u "$PY" odd 10.1.0.1 10.1.0.2 7000 >"$T/odd" 2>&1 </dev/null &
+n1 python3 -ISu "$PY" odd 10.1.0.1 10.1.0.2 7000 >"$T/odd" 2>&1 </dev/null &
 check "frames that are dropped were sent" busywait 15 grep -q '^sent' "$T/odd"
 check "a repetition" dropped OLD_SEQ recv_drop_old_seq
 check "nobody has bound the port" dropped NO_SOCK recv_drop_no_sock
@@ -61,18 +60,35 @@ check "both ports zero" dropped PORTS_ZERO recv_drop_ports_zero
 check "a map of the wrong size" dropped BAD_CONG recv_drop_bad_cong
 check "a ping from a congested port" dropped PONG_CONGESTED pong_congested
 check "more pings than answers may wait" dropped PONG_LIMIT pong_limit
-check "messages are given up" n2 python3 "$PY" given_up 10.1.0.2 10.1.0.77 5100 10.1.0.2
+check "messages are given up" n2 python3 -IS "$PY" given_up 10.1.0.2 10.1.0.77 5100 10.1.0.2
 check "cancelled" dropped CANCELLED send_cancelled
 check "the sender was closed" dropped CLOSED send_closed_unacked
 check "the receiver was closed and had not read it" dropped UNREAD recv_drop_unread
 n2 sysctl -qw net.rds.ping_enable=0
 n2 "$BIN/rds-ping" -c 1 10.1.0.2 >/dev/null 2>&1
 check "pings are off" dropped PING_DISABLED recv_drop_ping_disabled
+# or the kernel at 10.1.0.1 takes them when its impostor is dead
+ip -n n2 link set eth0 down
 cleanup
 check "answers that waited when the namespace went" busywait 60 traced EXPIRED 100
 check "are counted" dropped EXPIRED send_expired
+setup_pair
+# A link that goes brings all that TCP holds, which is to be much.
+n2 sysctl -qw net.rds.tcp.rds_tcp_rcvbuf=40000000 net.ipv4.tcp_rmem="4096 40000000 40000000"
+n2 "$BIN/rds-traffic" recv -b "[fd00:1::2]:7002" -n 10 -t 90 --rcvbuf 65536 --pause-after 1 --pause 90000 \
+	>/dev/null 2>&1 </dev/null &
+busywait 10 sh -c "ip netns exec n2 '$BIN/rds-info' -6k | grep -q 7002"
+"$BIN/rdsns" n1 python3 -ISu "$PY" revenge fd00:1::1 fd00:1::2 7002 20 >"$T/revenge" 2>&1 </dev/null &
+revenge=$!
+check "link after link for a socket that does not read" busywait 60 traced FULL
+kill $revenge
+wait $revenge 2>/dev/null
+show_file "$T/revenge"
+check "what is eight times above its limit" dropped FULL recv_drop_full
+cleanup
 echo 0 >$TR/tracing_on
 echo 0 >$TR/events/rds/rds_drop/enable
 echo >$TR/trace
 echo 1 >$TR/buffer_size_kb
+echo 1 >$TR/tracing_on
 ktap_finish

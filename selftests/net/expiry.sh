@@ -36,9 +36,9 @@ repeated() {
 	local old
 
 	mkfifo "$T/fifo"
-	n3 python3 -u "$PY" receiver 10.1.0.3 7000 2 60 >"$T/reader" 2>&1 <<<"" &
+	n3 python3 -ISu "$PY" receiver 10.1.0.3 7000 2 60 >"$T/reader" 2>&1 <<<"" &
 	busywait 15 said reader bound || return 1
-	n1 python3 -u "$PY" twice 10.1.0.1 10.1.0.3 7000 >"$T/twice" 2>&1 <"$T/fifo" &
+	n1 python3 -ISu "$PY" twice 10.1.0.1 10.1.0.3 7000 >"$T/twice" 2>&1 <"$T/fifo" &
 	exec 9>"$T/fifo"
 	busywait 20 said twice gone || return 1
 	busywait 40 at_most n3 0 || return 1
@@ -52,14 +52,14 @@ repeated() {
 
 visited() {
 	n3 sysctl -qw net.rds.idle_conn_timeout_ms=60000 || return 1
-	n1 python3 -u "$PY" visit fd00:1:: fd00:1::ffff $VISITORS >"$T/visit" 2>&1
+	n1 python3 -ISu "$PY" visit fd00:1:: fd00:1::ffff $VISITORS >"$T/visit" 2>&1
 	show_file "$T/visit"
 	[ "$(number visit welcome)" -ge $((VISITORS * 9 / 10)) ] && at_most n3 20
 }
 
 # sprayed ID UID PORT LEAST MOST
 sprayed() {
-	n3 python3 -u "$PY" spray "$2" 10.1.0.3 "$3" 60 >"$T/$1" 2>&1 </dev/null &
+	n3 python3 -ISu "$PY" spray "$2" 10.1.0.3 "$3" 60 >"$T/$1" 2>&1 </dev/null &
 	busywait 20 said "$1" accepted || return 1
 	show_file "$T/$1"
 	[ "$(number "$1" accepted)" -ge "$4" ] && [ "$(number "$1" accepted)" -le "$5" ]

@@ -8,15 +8,16 @@
 # alive [WANTED]: the kernel frees a dead namespace when the next one dies, so one of ours must
 # die before each count, the first included; it may itself be the one that is left.
 alive() {
-	local i n least
+	local i n least quiet=0
 
 	unshare -n true
 	least=$(netns_alive)
 	for i in $(seq 15); do
-		[ "$least" -gt "${1:-0}" ] || break
-		sleep 0.2
+		[ "$least" -gt "${1:-0}" ] && [ $quiet -lt 5 ] || break
+		lib_nap 0.2
+		quiet=$((quiet + 1))
 		n=$(netns_alive)
-		[ "$n" -ge "$least" ] || least=$n
+		[ "$n" -ge "$least" ] || { least=$n; quiet=0; }
 	done
 	echo "$least"
 }
@@ -27,14 +28,18 @@ back_to() {
 
 make_pair() {
 	lib_trap
-	lib_netns "$1"
-	lib_netns "$2"
-	ip -n "$1" link add eth0 type veth peer name eth1 netns "$2" || return 1
-	ip -n "$1" addr add 10.7.0.1/24 dev eth0
-	ip -n "$1" addr add fd00:7::1/64 dev eth0 nodad
-	ip -n "$2" addr add 10.7.0.2/24 dev eth1
-	ip -n "$2" addr add fd00:7::2/64 dev eth1 nodad
-	ip -n "$1" link set eth0 up && ip -n "$2" link set eth1 up
+	lib_netns "$1" "$2"
+	lib_batch "$1" <<-BATCH
+		link add eth0 type veth peer name eth1 netns $2
+		addr add 10.7.0.1/24 dev eth0
+		addr add fd00:7::1/64 dev eth0 nodad
+		link set eth0 up
+	BATCH
+	lib_batch "$2" <<-BATCH
+		addr add 10.7.0.2/24 dev eth1
+		addr add fd00:7::2/64 dev eth1 nodad
+		link set eth1 up
+	BATCH
 }
 
 bound() {
@@ -56,10 +61,8 @@ swapped() {
 	busywait 10 bound sw1 4000 || return 1
 	ip -n sw1 link set eth0 netns sw2 || return 1
 	ip -n sw2 link set eth1 netns sw1 || return 1
-	ip -n sw1 addr add 10.7.0.1/24 dev eth1
-	ip -n sw2 addr add 10.7.0.2/24 dev eth0
-	ip -n sw1 link set eth1 up
-	ip -n sw2 link set eth0 up
+	lib_batch sw1 <<<$'addr add 10.7.0.1/24 dev eth1\nlink set eth1 up'
+	lib_batch sw2 <<<$'addr add 10.7.0.2/24 dev eth0\nlink set eth0 up'
 	duplex again sw1 10.7.0.1 sw2 10.7.0.2 50 || return 1
 	ip netns del sw1
 	ip netns del sw2
@@ -95,17 +98,16 @@ dialling() {
 
 # Many of them at once, on however few processors there are.
 many() {
-	local i
+	local i n=${1:-20} all
 
-	for i in $(seq "${1:-20}"); do
-		ip netns add "many$i" && ip -n "many$i" link set lo up &&
-			ip -n "many$i" addr add 10.7.1.1/32 dev lo || return 1
-		ip netns exec "many$i" "$BIN/rds-traffic" send -b 10.7.1.1:4000 \
+	all=$(seq -f 'many%g' "$n")
+	lib_batch <<<"$(printf 'netns add %s\n' $all)"
+	for i in $all; do
+		lib_batch "$i" <<<$'link set lo up\naddr add 10.7.1.1/32 dev lo'
+		ip netns exec "$i" "$BIN/rds-traffic" send -b 10.7.1.1:4000 \
 			-d 10.7.1.1:4001 -n 5 -t 20 >/dev/null 2>&1 </dev/null || return 1
 	done
-	for i in $(seq "${1:-20}"); do
-		ip netns del "many$i"
-	done
+	lib_batch <<<"$(printf 'netns del %s\n' $all)"
 }
 
 ktap_header

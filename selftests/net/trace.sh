@@ -37,6 +37,7 @@ echo 0 >$TR/events/rds/enable
 cat $TR/trace >"$T/trace"
 echo >$TR/trace
 echo 1 >$TR/buffer_size_kb
+echo 1 >$TR/tracing_on
 check "state change" seen 'rds_state_change: .*CONNECTING -> UP by LINK_UP'
 check "enqueue" seen 'rds_enqueue: .*seq=[0-9]+'
 check "transmit" seen 'rds_transmit: .*seq=[0-9]+'

@@ -61,7 +61,7 @@ unload_with_idle_connections() {
 
 # A socket that no program has: it lies in the queue of a unix socket.
 in_flight() {
-	python3 - "$T/flying" <<-'PYTHON' &
+	python3 -IS - "$T/flying" <<-'PYTHON' &
 	import array, os, socket, sys, time
 	r = socket.socket(21, socket.SOCK_SEQPACKET)
 	r.bind(("127.0.0.1", 4001))

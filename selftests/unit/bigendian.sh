@@ -26,7 +26,7 @@ trap 'rm -rf "$out"' EXIT
 cd "$here" || exit 1
 set -- *_test.c
 pure=$(sed -n 's/^PURE[[:space:]]*:= *//p' Makefile)
-sources=
+sources=$top/tools/bench/check.c
 for p in $pure; do
 	sources="$sources $top/net/rds/$p.c"
 done

@@ -4,7 +4,8 @@
 #
 # The direction of dependencies in net/rds, checked on the sources:
 #
-#	wire cmsg sockaddr state_table	know nothing of the kernel
+#	wire cmsg sockaddr state_table, ib/{ring,private,credit}
+#					know nothing of the kernel
 #	message port pin mr		know those
 #	path state conn mprds cong transport
 #					know those, and transports by their table
@@ -24,9 +25,9 @@ trap 'rm -rf "$tmp"' EXIT
 nr=0
 bad=0
 
-pure="wire cmsg sockaddr state_table"
-pure_headers="wire.h cmsg.h sockaddr.h state.h"
-basics="array_size errno in in6 limits nospec rds socket stddef string types unaligned"
+pure="wire cmsg sockaddr state_table ib/ring ib/private ib/credit"
+pure_headers="wire.h cmsg.h sockaddr.h state.h ib/ring.h ib/private.h ib/credit.h"
+basics="array_size atomic compiler errno in in6 limits nospec rds socket stddef string types unaligned"
 level1="message port pin mr"
 level2="path state conn mprds cong transport"
 level3="send sockopt info socket"
@@ -112,7 +113,7 @@ check_pure_includes() {
 				esac ;;
 			'"'*)
 				case " $pure_headers " in
-				*" $name "*) continue ;;
+				*" $name "*|*" ${f%/*}/$name "*) continue ;;
 				esac ;;
 			esac
 			echo "$f includes $inc"
@@ -122,13 +123,14 @@ check_pure_includes() {
 
 # A pure object asks the linker for nothing but memory functions.
 check_pure_symbols() {
+	mkdir -p "$tmp/ib"
 	for f in $pure; do
 		${CC:-cc} -std=gnu11 -O1 -c -I"$top/selftests/unit/include" \
 			-I"$top/selftests/unit" -I"$top/include/uapi" \
 			-o "$tmp/$f.o" "$rds/$f.c" || echo "$f.c does not compile"
 		nm -u "$tmp/$f.o" | awk '{ print $2 }' |
 			grep -vxE 'mem(cpy|set|move|cmp)|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_' |
-			sed "s/^/$f.c needs /"
+			sed "s|^|$f.c needs |"
 	done
 }
 
@@ -155,7 +157,7 @@ check_transport_symbols() {
 		[ -f "$1" ] || continue
 		called "$@" >"$tmp/called"
 		{
-			declared "$top/include/net/rds.h" "$rds/wire.h"
+			declared "$top"/include/net/rds*.h "$rds/wire.h"
 			# its own: static, or defined in one of its files
 			code "$@" | grep -E '^[a-z]' | sed 's/{.*//' | grep -oE '\brds_[a-z0-9_]+ *\(' | tr -d ' ('
 			code "$@" | sed -nE 's/^#define +(rds_[a-z0-9_]+).*/\1/p'
@@ -166,10 +168,10 @@ check_transport_symbols() {
 	done
 }
 
-# Nobody but wire.c takes numbers out of foreign bytes or puts them there.
+# Nobody but wire.c, and private.c for what comes with connections, takes numbers out of foreign bytes or puts them there.
 check_wire_access() {
-	for f in "$rds"/*.[ch] "$rds"/tcp/*.[ch]; do
-		[ -f "$f" ] && [ "$f" != "$rds/wire.c" ] || continue
+	for f in "$rds"/*.[ch] "$rds"/*/*.[ch]; do
+		[ -f "$f" ] && [ "$f" != "$rds/wire.c" ] && [ "$f" != "$rds/ib/private.c" ] || continue
 		code "$f" | grep -nE '(get|put)_unaligned_be|be64_to_cpu|cpu_to_be64|be64_to_cpup' |
 			sed "s|^|${f#"$top"/}: line |"
 	done

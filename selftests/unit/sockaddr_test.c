@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+/* vm: nodes=0 */
 /* Socket addresses: values with known verdicts, all lengths, long random runs against the model. */
 #include <arpa/inet.h>
 

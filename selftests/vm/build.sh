@@ -21,7 +21,7 @@ out=$top/build/$kernel${OUT_SUFFIX:+-$OUT_SUFFIX}${VARIANT:+-$VARIANT}
 # shellcheck source=selftests/vm/kernels.sh
 . "$here/kernels.sh"
 # BTF would need pahole; the struct layouts come from the headers in any case
-args=(CONFIG_RDS=m CONFIG_RDS_TCP=m CONFIG_IPV6=y CONFIG_DEBUG_INFO_BTF_MODULES=)
+args=(CONFIG_RDS=m CONFIG_RDS_TCP=m CONFIG_RDS_RDMA=m CONFIG_IPV6=y CONFIG_DEBUG_INFO_BTF_MODULES=)
 
 die() { printf 'build: %s\n' "$*" >&2; exit 1; }
 
@@ -79,7 +79,8 @@ make -C "$KDIR" M="$out" RDS_TOP="$out" "${args[@]}" "-j$(nproc)" "$@" modules \
 	2>&1 | grep -v -E '^make(\[[0-9]+\])?: (Entering|Leaving)' | sed "s|$out/||g"
 [ "${PIPESTATUS[0]}" = 0 ] || die "the modules do not compile (kernel: $kernel)"
 
-for m in net/rds/rds.ko net/rds/tcp/rds_tcp.ko; do
+ours=(net/rds/rds.ko net/rds/tcp/rds_tcp.ko net/rds/ib/rds_rdma.ko)
+for m in "${ours[@]}"; do
 	[ -f "$out/$m" ] || die "$m was not built"
 done
 # The tree that guests see at /lib/modules: the kernel's own without its rds,
@@ -100,11 +101,13 @@ if [ -z "${OUT_SUFFIX:-}" ] && [ "$(cat "$base/version" 2>/dev/null)" = "$built_
 		echo "$base" >"$tree/.complete"
 	fi
 	mkdir -p "$tree/updates"
-	if [ ! "$tree/updates/rds.ko" -nt "$out/net/rds/rds.ko" ] ||
-	   [ ! "$tree/updates/rds_tcp.ko" -nt "$out/net/rds/tcp/rds_tcp.ko" ] ||
-	   [ ! -f "$tree/modules.dep.bin" ]; then
+	stale=
+	for m in "${ours[@]}"; do
+		[ "$tree/updates/${m##*/}" -nt "$out/$m" ] || stale=1
+	done
+	if [ -n "$stale" ] || [ ! -f "$tree/modules.dep.bin" ]; then
 		# debugging information only makes loading slow
-		for m in net/rds/rds.ko net/rds/tcp/rds_tcp.ko; do
+		for m in "${ours[@]}"; do
 			objcopy --strip-debug "$out/$m" "$tree/updates/${m##*/}" ||
 				die "cannot copy $m to $tree"
 		done
@@ -113,4 +116,4 @@ if [ -z "${OUT_SUFFIX:-}" ] && [ "$(cat "$base/version" 2>/dev/null)" = "$built_
 		depmod -b "$root" "$v" || die "depmod failed for $root"
 	fi
 fi
-printf '  modules  build/%s/net/rds/{rds.ko,tcp/rds_tcp.ko} for %s, %s s\n' "${out##*/}" "$version" $((SECONDS - start))
+printf '  modules  build/%s/net/rds/{rds.ko,tcp/rds_tcp.ko,ib/rds_rdma.ko} for %s, %s s\n' "${out##*/}" "$version" $((SECONDS - start))

@@ -17,7 +17,7 @@ from lock import Lock
 # After these a guest is thrown away: what a test left must not be charged to the next.
 SPOILED = ("no end after", "kernel log", "left behind", "debug_locks")
 
-UNLOAD = """sleep 1; for m in rds_tcp rds; do grep -q "^$m " /proc/modules || continue; rmmod $m || exit 1; done"""
+UNLOAD = """sleep 1; for m in rds_rdma rds_tcp rds; do grep -q "^$m " /proc/modules || continue; rmmod $m || exit 1; done"""
 # Memory must have been lost for 5 s to count.
 SCAN = """k=/sys/kernel/debug/kmemleak; [ -e $k ] || exit 0
 	echo scan >$k; sleep 6; echo scan >$k; cat $k"""
@@ -70,24 +70,31 @@ class Check:
         tests = self.select(tests)
         for t in tests:
             t.scale(self.kernel, self.soak)
-        for t in (t for t in tests if t.nodes == 0):
-            say_now(f"# {t.name} (on this machine)")
-            self.record(testlib.run_on_host(t, dict(testlib.host_env(), **self.environment(t)), say_now), say_now)
         # what is missing is better said before waiting for other runs
         for kind in {k for t in tests if t.nodes for k in t.kinds}:
             guests.kind(kind, self.kernel, self.variant)
         guest_tests = sorted((t for t in tests if t.nodes), key=lambda t: t.nodes)
+        with HostLane(self, [t for t in tests if t.nodes == 0], beside=bool(guest_tests)):
+            self.run_guests(guest_tests)
+
+    def run_guests(self, guest_tests):
         if self.jobs > 1 and len(guest_tests) > 1:
-            self.run_parallel(guest_tests)
+            self.run_parallel(guest_tests, self.jobs)
             return
         groups = {}
         for t in guest_tests:
             groups.setdefault(t.needs_boot(), []).append(t)
+        # Tests with several guests mostly wait, for a cable that is out or a node that boots.
+        waiting = [t for t in guest_tests if t.nodes > 1] if self.kernel == "debian" else []
         for group in groups.values():
+            if len(waiting) < 2 or group[0] not in waiting:
+                with Lock(self.kernel):
+                    Lane(self, say_now).run(iter(group))
+        if len(waiting) > 1:
             with Lock(self.kernel):
-                Lane(self, say_now).run(iter(group))
+                self.run_parallel(waiting, 2, locked=True)
 
-    def run_parallel(self, tests):
+    def run_parallel(self, tests, jobs, locked=False):
         """Each worker has a guest, and takes from what is left; the long ones come first."""
         pending = sorted(tests, key=lambda t: -t.timeout)
         errors, lanes = [], []
@@ -103,7 +110,7 @@ class Check:
         def work():
             held = Lock(self.kernel, say=lambda _: None)
             try:
-                if held.wait(wanted=lambda: bool(pending)):
+                if locked or held.wait(wanted=lambda: bool(pending)):
                     lane = Lane(self, None)
                     lanes.append(lane)
                     lane.run(iter(lambda: take(lane.key), None))
@@ -111,7 +118,7 @@ class Check:
                 errors.append(e)
             finally:
                 held.release()
-        threads = [threading.Thread(target=work, daemon=True) for _ in range(min(self.jobs, len(tests)))]
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(tests)))]
         try:
             for t in threads:
                 t.start()
@@ -123,8 +130,9 @@ class Check:
                     lane.cluster.stop()
         if errors:
             raise errors[0]
-        if len(self.outcomes) + self.extra_failed < len(tests):
-            raise GuestError(f"{len(tests)} tests were to run, {len(self.outcomes)} did")
+        ran = sum(o.test in tests for o in self.outcomes)
+        if ran + self.extra_failed < len(tests):
+            raise GuestError(f"{len(tests)} tests were to run, {ran} did")
 
     def environment(self, test):
         env = {"RDS_KERNEL": self.kernel}
@@ -170,6 +178,72 @@ class Check:
             say_now(f"#   FAILED {self.kernel} {note}")
 
 
+class HostLane:
+    """The tests of this machine; @beside guests, of which they only get what those leave."""
+
+    STARVED = 4     # so much longer they may take then
+
+    def __init__(self, check, tests, beside):
+        self.check, self.tests, self.beside = check, tests, beside
+        self.proc = None
+        self.stopped = False
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.error = None
+
+    def __enter__(self):
+        if self.beside:
+            self.thread.start()
+        else:
+            self.run()
+
+    def __exit__(self, kind, *_):
+        if kind:
+            self.stop()
+        if self.beside:
+            self.thread.join()
+        if self.error and not kind:
+            raise self.error
+
+    def stop(self):
+        with self.check.lock:
+            self.stopped = True
+            if self.proc:
+                testlib.kill_session(self.proc)
+
+    def started(self, proc):
+        with self.check.lock:
+            self.proc = proc
+            if self.stopped:
+                testlib.kill_session(proc)
+
+    def run(self):
+        try:
+            for test in self.tests:
+                if self.stopped:
+                    return
+                self.one(test)
+        except Exception as e:
+            if not self.beside:
+                raise
+            self.error = e
+
+    def one(self, test):
+        lines, prefix = [], []
+        say = say_now
+        if self.beside:
+            # the lines of one test stay together
+            say, prefix = lines.append, ["chrt", "--idle", "0"]
+            test.timeout *= self.STARVED
+        say(f"# {test.name} (on this machine)")
+        env = dict(testlib.host_env(), **self.check.environment(test))
+        outcome = testlib.run_on_host(test, env, say, prefix=prefix, started=self.started)
+        if not self.stopped:
+            self.check.record(outcome, say)
+        if lines:
+            with self.check.lock:
+                print("\n".join(lines), flush=True)
+
+
 class Lane:
     """One set of guests after the other, each for as many tests as it stands."""
 
@@ -212,7 +286,7 @@ class Lane:
             self.cluster = Cluster(test.kinds, self.check.kernel, variant=self.check.variant, say=self.say,
                                    cpus=test.needs.get("cpus"), memory=test.needs.get("memory"),
                                    mtu=int(test.needs.get("mtu", 1500)),
-                                   cmdline=test.needs.get("cmdline", ""))
+                                   cmdline=test.needs.get("cmdline", ""), modules=test.modules)
             self.ran = []
             self.cluster.boot()
             return True

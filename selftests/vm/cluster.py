@@ -18,6 +18,10 @@ from guest import CACHE, TOP, GuestError
 
 BIN = os.path.join(TOP, "build/bin")
 PROBE_TIMEOUT = 12
+# A software RDMA device on the network between the guests, until it has learnt its addresses.
+ROCE = ["rdma link add rxe0 type rxe netdev eth0",
+        "for i in $(seq 200); do [ $(cat /sys/class/infiniband/rxe0/ports/1/gids/* 2>/dev/null | "
+        "grep -c '^0000:0000:0000:0000:0000:ffff\\|^fd00') -lt 2 ] || break; sleep 0.1; done"]
 
 
 def boot_id():
@@ -66,14 +70,17 @@ def probe_kvm():
 
 class Cluster:
     def __init__(self, kinds, kernel="debian", cpus=None, memory=None, mtu=1500, say=print, variant="",
-                 cmdline=""):
-        """@kinds: kind of node a, b, ..."""
+                 cmdline="", modules=("rds_tcp",)):
+        """
+        @kinds: kind of node a, b, ...
+        @modules: for guests that are joined by a network
+        """
         self.say, self.mtu = say, mtu
         self.rundir = tempfile.mkdtemp(prefix="rds-vm-", dir="/tmp")
         self.switch = None
         self.server = None
         self.guests = {}
-        self.module_names = ["rds_tcp"]
+        self.module_names = list(modules)
         self.env = {}
         count = len(kinds)
         for name, kind in zip("abcd", kinds):
@@ -122,6 +129,8 @@ class Cluster:
                  f"ip -6 addr add fd00::{number}/64 dev eth0 nodad"]
         words += [f"echo '10.0.0.{i} {n}' >>/etc/hosts" for i, n in enumerate("abcd", 1)]
         words += [f"modprobe {m}" for m in self.module_names]
+        if "rdma_rxe" in self.module_names:
+            words += ROCE
         g.must(" && ".join(words), 90)
 
     @staticmethod

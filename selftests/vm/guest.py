@@ -244,6 +244,17 @@ class Guest:
 
 class QemuGuest(Guest):
     accel = "tcg"
+    clock = "wall"          # "icount": guest time is instructions executed, one processor
+    plugin = None
+
+    def accelerate(self):
+        if self.clock == "icount":
+            # without erms and fsrm a copy costs an instruction for 8 bytes, not one for all
+            return ["-accel", "tcg,thread=single,tb-size=256", "-cpu", "max,-erms,-fsrm",
+                    "-icount", "shift=0,sleep=off"]
+        if self.accel == "kvm":
+            return ["-accel", "kvm", "-cpu", "host"]
+        return ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,-cx16"]
 
     def start(self):
         qemu = shutil.which("qemu-system-x86_64")
@@ -254,11 +265,9 @@ class QemuGuest(Guest):
                 os.unlink(self.path(name))
         initrd = initramfs.make(self.kind, CACHE)
         number = ord(self.name) - ord("a") + 1 if len(self.name) == 1 else 1
-        accel = ["-accel", "kvm", "-cpu", "host"] if self.accel == "kvm" else \
-            ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,-cx16"]
         # on the default machine ACPI keeps a kernel with KASAN busy for a minute
         machine = ["-machine", "q35"] if self.kind.kernel != "debian" else []
-        args = [qemu, *machine, *accel, "-smp", str(self.cpus), "-m", str(self.memory),
+        args = [qemu, *machine, *self.accelerate(), "-smp", str(self.cpus), "-m", str(self.memory),
                 "-nodefaults", "-nographic", "-no-reboot", "-serial", "stdio",
                 "-kernel", os.path.join(self.kind.base, "vmlinuz"), "-initrd", initrd,
                 "-append", " ".join(["console=ttyS0", "quiet"] + self.cmdline("9p", "/dev/vport2p1")),
@@ -271,6 +280,8 @@ class QemuGuest(Guest):
         if self.nodes > 1:
             args += ["-netdev", f"stream,id=n0,server=off,addr.type=unix,addr.path={self.rundir}/switch",
                      "-device", f"virtio-net-pci,netdev=n0,id=nic0,mac=52:54:00:00:00:{number:02x}"]
+        if self.plugin:
+            args += ["-plugin", self.plugin]
         self.proc = spawn(args)
         self.console = Console(self.proc.stdout, self.path("console.log"))
         self.agent = AgentLink(self._connect("agent"))

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=$(cd "$here/../.." && pwd)/build/${1:-debian}
 die() { printf 'install: %s\n' "$*" >&2; exit 1; }
 
-modules=("$out/net/rds/rds.ko" "$out/net/rds/tcp/rds_tcp.ko")
+modules=("$out/net/rds/rds.ko" "$out/net/rds/tcp/rds_tcp.ko" "$out/net/rds/ib/rds_rdma.ko")
 for m in "${modules[@]}"; do
 	[ -f "$m" ] || die "$m is not built"
 done
@@ -24,4 +24,4 @@ install -m 644 "${modules[@]}" "$dir/" || die "cannot write to $dir"
 # without the kernel's own list there is nothing to index against
 touch -a "$root/lib/modules/$version/modules.order" "$root/lib/modules/$version/modules.builtin" 2>/dev/null
 depmod -b "${root:-/}" "$version" || die "depmod failed"
-echo "  install  $dir/{rds.ko,rds_tcp.ko}"
+echo "  install  $dir/{rds.ko,rds_tcp.ko,rds_rdma.ko}"

@@ -147,7 +147,8 @@ def drive(args):
     """Boots guests and runs a host command with the control socket in its environment."""
     import subprocess
     with Lock("debian"):
-        cluster = Cluster(args.kinds, "debian", say=say, mtu=args.mtu, memory=args.memory, cpus=args.cpus)
+        cluster = Cluster(args.kinds, "debian", say=say, mtu=args.mtu, memory=args.memory, cpus=args.cpus,
+                          modules=args.modules.split(","))
         try:
             cluster.boot()
             code = subprocess.call(args.command, env=testlib.host_env(cluster), timeout=args.timeout)
@@ -186,6 +187,7 @@ def main():
     p = command("drive", drive)
     p.add_argument("-t", "--timeout", type=int, default=600)
     p.add_argument("--mtu", type=int, default=1500)
+    p.add_argument("--modules", default="rds_tcp", help="loaded in each guest, in this order")
     p.add_argument("--memory", type=int)
     p.add_argument("--cpus", type=int)
     p.add_argument("kinds", nargs="+")

@@ -19,13 +19,17 @@ SELFTESTS = os.path.join(TOP, "selftests")
 SUFFIXES = (".c", ".sh", ".py")
 
 # What must be as before once a test is over: "name number" lines. Shrinking gives
-# back what the processors keep, and KASAN's quarantine.
+# back what the processors keep, and KASAN's quarantine; so does refreshing the counts.
 COUNTS = """for c in /sys/kernel/slab/rds_* /sys/kernel/slab/RDS /sys/kernel/slab/net_namespace \
 	/sys/kernel/slab/sock_inode_cache /sys/kernel/slab/TCP /sys/kernel/slab/TCPv6; do
 	[ -d "$c" ] || continue; echo 1 >$c/shrink; read n rest <$c/objects; echo "${c##*/} $n"; done
-	while read m size refs rest; do case $m in rds*) echo "references:$m $refs";; esac; done </proc/modules
-	awk '/^nr_foll_pin_acquired/ { a = $2 } /^nr_foll_pin_released/ { r = $2 } END { print "pinned", a - r }' /proc/vmstat
-	awk '/^Mlocked/ { print "mlocked", $2 }' /proc/meminfo"""
+	echo 1 2>/dev/null >/proc/sys/vm/stat_refresh
+	awk '/^rds/ { print "references:" $1, $3 }
+		/^nr_foll_pin_acquired/ { a = $2 } /^nr_foll_pin_released/ { r = $2 }
+		/^Mlocked:/ { print "mlocked", $2 } /debug_locks:/ { print "debug_locks", $2 }
+		END { print "pinned", a - r }' /proc/modules /proc/vmstat /proc/meminfo \
+		$([ ! -e /proc/lockdep_stats ] || echo /proc/lockdep_stats)"""
+MODPROBE_FAILED = 99
 SOAK_TESTS = "RDS_SOAK"
 
 
@@ -36,13 +40,14 @@ class Test:
         self.timeout = int(needs.get("timeout", 60))
         self.modules = [m for m in needs.get("modules", "rds_tcp" if self.nodes else "").split(",")
                         if m and m != "none"]
+        self.optional = [m for m in needs.get("optional", "").split(",") if m]
         self.expect = needs.get("expect")
         self.own_netns = needs.get("netns", "own") == "own"
         self.kinds = tuple(needs.get(n, "ours") for n in "abcd"[:self.nodes])
         self.slow = 1
         for key in needs:
             if key not in ("nodes", "timeout", "modules", "expect", "netns", "host", "fresh", "cpus",
-                           "memory", "mtu", "a", "b", "c", "d", "ref", "uml", "cmdline"):
+                           "memory", "mtu", "optional", "a", "b", "c", "d", "ref", "uml", "cmdline"):
                 raise GuestError(f"{path}: 'vm:' line has an unknown key '{key}'")
         if not 0 <= self.nodes <= 4:
             raise GuestError(f"{path}: nodes={self.nodes}, but 0 to 4 are possible")
@@ -62,7 +67,8 @@ class Test:
     def needs_boot(self):
         """Tests with equal keys share a boot."""
         extra = self.name if self.needs.get("fresh") == "1" else ""
-        return (self.nodes, self.kinds, self.needs.get("cpus"), self.needs.get("memory"),
+        modules = tuple(self.modules) if self.nodes > 1 else ()
+        return (self.nodes, self.kinds, modules, self.needs.get("cpus"), self.needs.get("memory"),
                 self.needs.get("mtu"), self.needs.get("cmdline"), extra)
 
     def command(self):
@@ -131,13 +137,15 @@ class Outcome:
         return not self.failed
 
 
-def run_on_host(test, env, say, cancelled=None):
+def run_on_host(test, env, say, cancelled=None, prefix=(), started=None):
     """A test that runs here (nodes=0, or driving guests)."""
     tap = Tap(say)
     start = time.monotonic()
     reasons = []
-    proc = subprocess.Popen(test.command(), cwd=SELFTESTS, env=env, stdin=subprocess.DEVNULL,
+    proc = subprocess.Popen([*prefix, *test.command()], cwd=SELFTESTS, env=env, stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    if started:
+        started(proc)
     late = threading.Event()
 
     def expire():
@@ -191,8 +199,11 @@ class GuestRun:
         self.guest = cluster.guests["a"]
         self.reasons = []
 
-    def counts(self):
-        out = self.guest.run(COUNTS, 30 * self.guest.kind.slow)[1]
+    def counts(self, first=""):
+        """COUNTS, with @first before it in the same shell: each start of one takes its time."""
+        code, out, err = self.guest.run(first + "\n" + COUNTS, 60 * self.guest.kind.slow)
+        if code == MODPROBE_FAILED:
+            raise GuestError((out + err).strip())
         return dict((w[0], int(w[1])) for w in (l.split() for l in out.splitlines()) if len(w) == 2)
 
     def command(self):
@@ -201,16 +212,22 @@ class GuestRun:
             inner = f"exec unshare -n sh -c 'ip link set lo up; exec {inner}'"
         return self.cluster.shell(inner + " 2>&1")
 
+    def load(self):
+        """Shell code that loads what the test asks for, and what of the optional modules this kernel has."""
+        cmd = ""
+        if "rds_rdma" not in self.test.modules:     # of a test before this one; it adds records and a user
+            cmd = f"[ ! -d /sys/module/rds_rdma ] || rmmod rds_rdma || exit {MODPROBE_FAILED}; "
+        cmd += "".join(f"modprobe -q {m}; " for m in self.test.optional)
+        if self.test.modules:
+            cmd += f"modprobe -a {' '.join(self.test.modules)} || exit {MODPROBE_FAILED}"
+        return cmd
+
     def run(self):
         g, tap, code = self.guest, Tap(self.say), None
         begin = g.mark(f"begin {self.test.name}")
         start = time.monotonic()
         try:
-            for m in self.test.modules:
-                c, out, err = g.run(f"modprobe {m}", 60 * g.kind.slow)
-                if c != 0:
-                    raise GuestError(f"modprobe {m}: {(out + err).strip()}")
-            before = self.counts()
+            before = self.counts(self.load())
             cmd = g.agent.start(self.command(), on_out=tap.feed)
             code = cmd.wait(self.test.timeout)
             tap.end()
@@ -238,24 +255,22 @@ class GuestRun:
     def after(self, before):
         """Everything the test made must be gone again."""
         g = self.guest
-        # "kill -1" reaches all but process 1 and the shell itself
-        g.run("kill -9 -1; ip -all netns delete 2>/dev/null", 30 * g.kind.slow)
         # The in-tree module keeps namespaces alive; only ours must do better.
         reference = self.test.kinds[0] != "ours"
-        left = self.settle(before, 2 if reference else 20 * g.kind.slow)
+        # "kill -1" reaches all but process 1 and the shell itself
+        now = self.counts("kill -9 -1; ip -all netns delete 2>/dev/null")
+        left = self.settle(before, now, 2 if reference else 20 * g.kind.slow)
         if left and reference:
             self.say(f"# note: {left}")
         elif left:
             self.reasons.append(left)
-        out = g.run("cat /proc/lockdep_stats 2>/dev/null | grep debug_locks:", 20 * g.kind.slow)[1]
-        if out and out.split()[-1] != "1":
+        if now.get("debug_locks", 1) != 1:
             self.reasons.append("lockdep turned itself off (debug_locks: 0)")
 
-    def settle(self, before, seconds):
+    def settle(self, before, now, seconds):
         """Waits for all counts to be as before; what is not, as a sentence."""
         end = time.monotonic() + seconds
         while True:
-            now = self.counts()
             # The kernel frees the last dead namespace when the next one is cleaned up
             # (net_passive_dec()): one may stay, and an empty one flushes the others.
             more = {k: (before.get(k, 0), n) for k, n in now.items() if self.differs(k, before.get(k), n)}
@@ -264,8 +279,7 @@ class GuestRun:
             if time.monotonic() > end:
                 return "left behind: " + ", ".join(f"{k} {b} -> {n}" for k, (b, n) in sorted(more.items()))
             # the kernel frees a dead namespace only when the next one dies
-            pause = 1 if "net_namespace" in more else 0.3
-            self.guest.run(f"unshare -n true; sleep {pause}", 30 * self.guest.kind.slow)
+            now = self.counts("unshare -n true; sleep 0.3")
 
     @staticmethod
     def differs(name, before, now):

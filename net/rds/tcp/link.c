@@ -341,19 +341,10 @@ static unsigned long rds_tcp_drain_limit(struct rds_tcp_path *tp, struct sock *s
 	}
 }
 
-/*
- * The last try, above the bounds.  True if there still was no memory for all of it: the peer has
- * forgotten what TCP acknowledged, so it would be lost with the socket.
- */
-static bool rds_tcp_unread(struct rds_tcp_path *tp, struct sock *sk)
+/* TCP has acknowledged it, and there was no memory or room for it; TCP socket locked. */
+static bool rds_tcp_unread(const struct rds_tcp_path *tp)
 {
-	bool left;
-
-	lock_sock(sk);
-	rds_tcp_read(tp, sk, true);
-	left = tp->rx.starved && !tp->rx.dead;
-	release_sock(sk);
-	return left;
+	return tp->rx.starved && !tp->rx.dead;
 }
 
 /*
@@ -365,7 +356,7 @@ static unsigned long rds_tcp_drain(struct rds_tcp_path *tp)
 {
 	struct sock *sk = tp->sock->sk;
 	unsigned long limit, spent;
-	bool left;
+	bool left, nomem;
 
 	if (!tp->draining) {
 		tp->drain_since = jiffies;
@@ -377,18 +368,24 @@ static unsigned long rds_tcp_drain(struct rds_tcp_path *tp)
 	lock_sock(sk);
 	rds_tcp_read(tp, sk, false);
 	limit = rds_tcp_drain_limit(tp, sk);
-	left = tp->rx.starved && !tp->rx.dead;
-	release_sock(sk);
-
-	/* Received but not yet taken for lack of memory: the retry work is on it. */
+	left = rds_tcp_unread(tp);
+	/* The retry work is on it. */
 	if (left && !limit)
 		limit = RDS_TCP_CLOSE_MAX;
 	spent = jiffies - tp->drain_since;
+	if (left && spent >= limit)
+		rds_tcp_read(tp, sk, true);
+	nomem = rds_tcp_unread(tp);
+	release_sock(sk);
+
 	if (spent < limit)
 		return limit - spent;
+	/* The peer has forgotten it, so it would be lost with the socket. */
+	if (nomem)
+		return RDS_TCP_CLOSE_MAX;
 	if (tp->up && (left || limit > RDS_TCP_CLOSE_MAX))
 		rds_tcp_count(RDS_TCP_DRAIN_TIMEOUT);
-	return left && rds_tcp_unread(tp, sk) ? RDS_TCP_CLOSE_MAX : 0;
+	return 0;
 }
 
 /* Has the peer something to say that is worth waiting for? */
@@ -423,7 +420,6 @@ unsigned long rds_tcp_stop(struct rds_path *p, bool abort)
 	}
 	rds_path_unstall(p);
 	cancel_delayed_work_sync(&tp->retry);
-	hrtimer_cancel(&tp->hold);
 	tp->up = false;
 	tp->draining = false;
 	tp->tx_starved = false;
@@ -494,8 +490,6 @@ int rds_tcp_path_init(struct rds_path *p)
 	spin_lock_init(&tp->lock);
 	INIT_DELAYED_WORK(&tp->retry, rds_tcp_retry_work);
 	INIT_LIST_HEAD(&tp->partial_node);
-	hrtimer_init(&tp->hold, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	tp->hold.function = rds_tcp_hold_timer;
 	rds_stream_reset(&tp->rx.stream);
 	return 0;
 }

@@ -20,6 +20,7 @@
  * peer takes too long over it, the link is dropped, without loss: what is not complete was
  * not acknowledged.
  */
+#include <linux/module.h>
 #include <linux/skbuff.h>
 
 #include "tcp.h"
@@ -74,6 +75,74 @@ static struct rds_tcp_piece *rds_tcp_piece(struct sk_buff *skb)
 	return (struct rds_tcp_piece *)skb->cb;
 }
 
+/*
+ * How many bytes from @at on, of @n wanted, lie behind each other in memory.  A transmitter
+ * that hands over pages of 4 KiB makes fragments of them, though they often are neighbours.
+ * Only within a folio: hardened user copies check that.
+ */
+static size_t rds_tcp_run(const struct skb_shared_info *si, unsigned int *f, size_t at, size_t n)
+{
+	const skb_frag_t *frag = &si->frags[*f];
+	struct folio *folio = page_folio(skb_frag_page(frag));
+	void *limit = folio_address(folio) + folio_size(folio);
+	void *start = skb_frag_address(frag) + at;
+	void *end = start + skb_frag_size(frag) - at;
+
+	while (end - start < n && end != limit && *f + 1 < si->nr_frags) {
+		frag++;
+		if (skb_frag_address(frag) != end)
+			break;
+		end += skb_frag_size(frag);
+		++*f;
+	}
+	return min_t(size_t, end - start, n);
+}
+
+static bool rds_tcp_plain(const struct sk_buff *skb)
+{
+	const struct skb_shared_info *si = skb_shinfo(skb);
+	unsigned int f;
+
+	if (skb_has_frag_list(skb) || !skb_frags_readable(skb))
+		return false;
+	for (f = 0; IS_ENABLED(CONFIG_HIGHMEM) && f < si->nr_frags; f++)
+		if (PageHighMem(skb_frag_page(&si->frags[f])))
+			return false;
+	return true;
+}
+
+/* skb_copy_datagram_iter(), but neighbouring fragments are one copy. */
+static int rds_tcp_copy(const struct sk_buff *skb, size_t off, struct iov_iter *to, size_t n)
+{
+	const struct skb_shared_info *si = skb_shinfo(skb);
+	size_t part, head = skb_headlen(skb);
+	unsigned int f, last;
+
+	if (!rds_tcp_plain(skb))
+		return skb_copy_datagram_iter(skb, off, to, n);
+	if (off < head) {
+		part = min(n, head - off);
+		if (copy_to_iter(skb->data + off, part, to) != part)
+			return -EFAULT;
+		n -= part;
+		off += part;
+	}
+	off -= head;
+	for (f = 0; n && f < si->nr_frags; f = last + 1) {
+		last = f;
+		if (off >= skb_frag_size(&si->frags[f])) {
+			off -= skb_frag_size(&si->frags[f]);
+			continue;
+		}
+		part = rds_tcp_run(si, &last, off, n);
+		if (copy_to_iter(skb_frag_address(&si->frags[f]) + off, part, to) != part)
+			return -EFAULT;
+		n -= part;
+		off = 0;
+	}
+	return n ? -EFAULT : 0;
+}
+
 static int rds_tcp_inc_read(struct rds_incoming *inc, size_t off, struct iov_iter *to, size_t n)
 {
 	struct rds_tcp_inc *big = container_of(inc, struct rds_tcp_inc, inc);
@@ -88,7 +157,7 @@ static int rds_tcp_inc_read(struct rds_incoming *inc, size_t off, struct iov_ite
 			continue;
 		}
 		part = min_t(size_t, n, pc->len - off);
-		if (skb_copy_datagram_iter(skb, pc->off + off, to, part))
+		if (rds_tcp_copy(skb, pc->off + off, to, part))
 			return -EFAULT;
 		n -= part;
 		off = 0;
@@ -109,6 +178,7 @@ static void rds_tcp_inc_free(struct rds_incoming *inc)
 static const struct rds_inc_ops rds_tcp_inc_ops = {
 	.read = rds_tcp_inc_read,
 	.free = rds_tcp_inc_free,
+	.owner = THIS_MODULE,
 };
 
 /* The header is complete: make the object that will hold the message. */
@@ -381,7 +451,7 @@ void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk, bool forced)
 		return;
 
 	/* Before anybody can answer. */
-	WRITE_ONCE(first->heard, ktime_get_ns());
+	WRITE_ONCE(first->heard, READ_ONCE(first->heard) + 1);
 	rds_rx_batch_init(&pass.batch);
 	pass.batch.forced = forced;
 	/* An empty message whose header came last may still want its memory. */

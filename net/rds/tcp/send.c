@@ -17,12 +17,14 @@
  * push the held back tail, and batches are large enough without it.
  *
  * Coalescing.  A stream of small messages, each sent at once, costs a packet and an ACK
- * per message.  So a small batch that follows another one within hold_us is held back,
- * and what is sent next joins it, until it is large or hold_us have passed.  Whoever sends
- * in answer to something received is not held back, nor is the first message after a
- * pause, so request and response do not wait.
+ * per message.  So while messages come so fast that several more are to be expected within
+ * hold_us, a small batch is held back, and what is sent next joins it, until it is large or
+ * hold_us have passed since the last one.  Not held back are an answer to something received,
+ * the first message after a pause, and whatever its sender begins to wait behind (for room, or
+ * for something to read): so request and response do not wait.  A sender that does nothing else,
+ * to many peers, has no stream on any path; it is held up to RDS_TCP_HOLD_PATIENT times as long.
  */
-#include <linux/hrtimer.h>
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 
@@ -31,7 +33,17 @@
 /* A batch of this size is worth a packet of its own. */
 #define RDS_TCP_HOLD_BYTES	(60U << 10)
 
-static unsigned int rds_tcp_hold_us = 64;
+/* Held back only if that many messages are to be expected meanwhile. */
+#define RDS_TCP_HOLD_MIN	4
+
+/*
+ * A sender that does nothing else, and has many peers: so many times longer, if it sends at least
+ * so many messages meanwhile.
+ */
+#define RDS_TCP_HOLD_PATIENT		4
+#define RDS_TCP_HOLD_PATIENT_MIN	16
+
+static unsigned int rds_tcp_hold_us = 400;
 module_param_named(hold_us, rds_tcp_hold_us, uint, 0644);
 MODULE_PARM_DESC(hold_us, "longest time in us that small messages wait for more (0: never)");
 
@@ -258,43 +270,56 @@ static int rds_tcp_fill(struct rds_tcp_path *tp)
 	return min(err, 0);
 }
 
-/**
- * rds_tcp_hold_timer() - the batch was held back long enough
- * @timer: hold timer of a path
- *
- * It may have been sent and another one begun: then the send that follows holds that one
- * and starts the timer again.
- *
- * Return: HRTIMER_NORESTART.
- */
-enum hrtimer_restart rds_tcp_hold_timer(struct hrtimer *timer)
+/* How long a batch may be held, ns: a second at most. */
+static u64 rds_tcp_hold_ns(void)
 {
-	struct rds_tcp_path *tp = container_of(timer, struct rds_tcp_path, hold);
-
-	if (READ_ONCE(tp->tx.held))
-		rds_path_kick(tp->path);
-	return HRTIMER_NORESTART;
+	return min_t(u64, READ_ONCE(rds_tcp_hold_us), USEC_PER_SEC) * NSEC_PER_USEC;
 }
 
-/* Hold the batch back?  Then the timer sees to it that send() is called again. */
+/* A mean over about 8 calls of send(); one long pause does not end a stream. */
+static void rds_tcp_note_gap(struct rds_tcp_tx *tx, u64 now, u64 wait)
+{
+	u32 gap = min(now - tx->asked, wait / 2);
+
+	tx->gap = tx->asked ? tx->gap - tx->gap / 8 + gap / 8 : wait / 2;
+	tx->asked = now;
+}
+
+/* Begin to hold back?  Until when, or 0. */
+static u64 rds_tcp_hold_until(struct rds_tcp_path *tp, u64 now, u64 wait)
+{
+	const struct rds_tcp_tx *tx = &tp->tx;
+
+	if (now - tx->pushed < wait && wait >= tx->gap * (u64)RDS_TCP_HOLD_MIN)
+		return tx->pushed + wait;
+	wait = min_t(u64, wait * RDS_TCP_HOLD_PATIENT, NSEC_PER_SEC);
+	if (rds_path_patient(tp->path, now, wait / RDS_TCP_HOLD_PATIENT_MIN))
+		return now + wait;
+	return 0;
+}
+
+/* Hold the batch back?  Then the core sees to it that send() is called again. */
 static bool rds_tcp_hold(struct rds_tcp_path *tp)
 {
 	const struct rds_tcp_path *first = rds_path_priv(rds_path_first(tp->path));
 	struct rds_tcp_tx *tx = &tp->tx;
-	u64 wait = READ_ONCE(rds_tcp_hold_us) * (u64)NSEC_PER_USEC;
-	u64 now;
+	u64 wait = rds_tcp_hold_ns();
+	u64 now = ktime_get_ns(), until;
 
-	if (tx->batch->urgent || tx->batch->bytes >= RDS_TCP_HOLD_BYTES || !wait)
+	rds_tcp_note_gap(tx, now, wait);
+	if (!wait || tx->batch->urgent || tx->batch->bytes >= RDS_TCP_HOLD_BYTES ||
+	    rds_path_push_wanted(tp->path))
 		return false;
 	/* Something arrived since we sent last: this may be the answer. */
-	if ((s64)(READ_ONCE(first->heard) - tx->pushed) >= 0)
+	if (READ_ONCE(first->heard) != tx->heard)
 		return false;
-	now = ktime_get_ns();
-	if (now - tx->pushed >= wait)
+	until = rds_path_held_until(tp->path);
+	if (until)
+		return now < until;
+	until = rds_tcp_hold_until(tp, now, wait);
+	if (!until)
 		return false;
-
-	WRITE_ONCE(tx->held, true);
-	hrtimer_start(&tp->hold, ns_to_ktime(tx->pushed + wait - now), HRTIMER_MODE_REL_SOFT);
+	rds_path_hold(tp->path, now, until);
 	return true;
 }
 
@@ -309,6 +334,7 @@ static void rds_tcp_starve(struct rds_tcp_path *tp)
 /* Hand the rest of the batch to TCP: bytes taken, or -errno. */
 static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
 {
+	const struct rds_tcp_path *first = rds_path_priv(rds_path_first(tp->path));
 	struct rds_tcp_tx *tx = &tp->tx;
 	struct msghdr msg = {
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES,
@@ -318,8 +344,8 @@ static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
 	bool idle;
 	int ret;
 
-	WRITE_ONCE(tx->held, false);
-	tx->pushed = ktime_get_ns();
+	tx->pushed = tx->asked;
+	tx->heard = READ_ONCE(first->heard);
 
 	lock_sock(sk);
 	/* From now on each ACK calls rds_tcp_write_space(). */
@@ -356,8 +382,11 @@ static int rds_tcp_prepare(struct rds_tcp_path *tp)
 	}
 	if (err < 0)
 		return err;
-	if (!b->bytes || rds_tcp_hold(tp))
+	if (!b->bytes)
 		return 0;
+	if (rds_tcp_hold(tp))
+		return 0;
+	rds_path_unhold(tp->path);
 	iov_iter_bvec(&b->iter, ITER_SOURCE, b->bvec, b->nr_bvec, b->bytes);
 	b->sealed = true;
 	return 1;
@@ -478,6 +507,7 @@ void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk)
 	tx->reported = 0;
 	tx->blocked = false;
 	tx->pushed = 0;
+	tx->asked = 0;
 }
 
 /**
@@ -495,7 +525,7 @@ void rds_tcp_tx_reset(struct rds_tcp_path *tp)
 	if (tx->cur)
 		rds_message_put(tx->cur);
 	tx->cur = NULL;
-	tx->held = false;
+	rds_path_unhold(tp->path);
 	if (tx->arena)
 		put_page(tx->arena);
 	tx->arena = NULL;

@@ -91,7 +91,9 @@ struct rds_tcp_batch {
  * @given: bytes TCP has accepted (sk)
  * @reported: position last reported to the core (sk)
  * @pushed: when bytes were last handed to TCP, ns (link mutex)
- * @held: the batch is held back (link mutex; the timer reads)
+ * @asked: when send() last had something to send, ns (link mutex)
+ * @heard: rds_tcp_path.heard when bytes were last handed to TCP (link mutex)
+ * @gap: mean time between such calls, ns (link mutex)
  * @blocked: send() left bytes behind, write_space has to kick (sk)
  */
 struct rds_tcp_tx {
@@ -111,7 +113,9 @@ struct rds_tcp_tx {
 	u64 given;
 	u64 reported;
 	u64 pushed;
-	bool held;
+	u64 asked;
+	u32 gap;
+	u32 heard;
 	bool blocked;
 };
 
@@ -152,8 +156,7 @@ struct rds_tcp_rx {
  * @up: the link is canonical and established: its bytes are messages (sk)
  * @draining: stop() waits for TCP's callbacks (sk)
  * @drain_since: jiffies when that began (link mutex)
- * @hold: ends the time the batch is held back
- * @heard: on path 0: when any path of the connection last received something, ns
+ * @heard: on path 0: changes when any path of the connection receives something
  * @retry: goes on with what stopped for lack of memory or room
  * @partial_node: rds_tcp_net.partials while a message is charged (its lock)
  * @partial_since: jiffies when that began
@@ -175,8 +178,7 @@ struct rds_tcp_path {
 	bool up;
 	bool draining;
 	unsigned long drain_since;
-	struct hrtimer hold;
-	u64 heard;
+	u32 heard;
 	struct delayed_work retry;
 	struct list_head partial_node;
 	unsigned long partial_since;
@@ -294,7 +296,6 @@ void rds_tcp_resume(struct rds_path *p);
 
 /* send.c */
 int rds_tcp_send(struct rds_path *p);
-enum hrtimer_restart rds_tcp_hold_timer(struct hrtimer *timer);
 void rds_tcp_write_space(struct sock *sk);
 void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk);
 void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Congestion maps: cong.c. Included by core.h. */
+#ifndef _RDS_CONG_H
+#define _RDS_CONG_H
+
+struct rds_cong_map *rds_cong_map_get(struct rds_net *rn, const struct in6_addr *addr, u32 scope);
+void rds_cong_map_put(struct rds_net *rn, struct rds_cong_map *map);
+int rds_cong_join(struct rds_conn *c);			/* take and join the maps of a connection */
+void rds_cong_leave(struct rds_conn *c);
+unsigned long rds_cong_doubt_over(struct rds_conn *c);
+void rds_cong_link_lost(struct rds_conn *c);
+/* The receive queue of a bound socket changed: set or clear its bit.  No locks held. */
+void rds_cong_update(struct rds_sock *rs);
+void rds_cong_release_port(struct rds_sock *rs);	/* close: clear the bit */
+bool rds_cong_test(const struct rds_conn *c, u16 port);
+/* -ENOBUFS, 0, -ETIMEDOUT, or restart errno; consumes *timeo */
+int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblock, long *timeo);
+void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc);
+void rds_cong_snapshot(struct rds_conn *c, u8 *out);
+bool rds_cong_update_due(const struct rds_conn *c);
+__poll_t rds_cong_poll(struct rds_sock *rs);
+void rds_cong_forget(struct rds_sock *rs);		/* leave cong_waiters */
+int rds_cong_init(void);
+void rds_cong_exit(void);
+int rds_cong_init_net(struct rds_net *rn);
+void rds_cong_exit_net(struct rds_net *rn);
+
+#endif /* _RDS_CONG_H */

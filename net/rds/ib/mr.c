@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RDS over verbs: memory regions.
+ *
+ * A region is made reachable by a registration, which is a work request, and is so until an
+ * invalidation, another one.  They run on a queue pair of the device's own (regqp.c), so that
+ * a region and its key do not depend on any connection.
+ *
+ * Who gives a region up puts it on a list; a work invalidates what is there, all in one go,
+ * unmaps it and gives the memory back.  Nothing else waits: a region that was given up is
+ * reachable until the work has run, and rds_ib_mr_flush() waits for that.
+ *
+ * The adapter's region objects (struct ib_mr) are dear on hardware and kept for reuse; the key
+ * of an object changes with each use, and after as many uses as there are keys it is freed.
+ * A software device (one without DMA) may be in the middle of a packet when its key is made
+ * invalid.  There the object is always freed: that waits.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "ib.h"
+
+#define MR_PAGES_MAX	(RDS_MAX_MSG_SIZE / PAGE_SIZE + 1)
+/* Uses of an object before its first key would come again. */
+#define MR_USES_MAX	255
+
+static int reuse = 1;
+module_param(reuse, int, 0644);
+MODULE_PARM_DESC(reuse, "keep region objects: 0 never, 1 of hardware, 2 always (not safe)");
+
+/**
+ * struct rds_ib_frmr - a region object of the adapter
+ * @node: rds_ib_mr_pool.idle
+ * @mr: the object
+ * @pool: where it belongs
+ * @uses: how often it was registered
+ */
+struct rds_ib_frmr {
+	struct list_head node;
+	struct ib_mr *mr;
+	struct rds_ib_mr_pool *pool;
+	unsigned int uses;
+};
+
+static struct workqueue_struct *mr_wq;
+static LLIST_HEAD(dead_regions);
+static DEFINE_SPINLOCK(regions_lock);	/* rds_ib_region.rdev, lists of regions */
+static DEFINE_MUTEX(reap_lock);		/* regions are torn down by one at a time */
+static void reap(struct work_struct *work);
+static DECLARE_WORK(reap_work, reap);
+
+/* ---- objects -------------------------------------------------------------------------- */
+
+#define pool_count(pool, what) \
+	rds_ib_count((pool)->large ? RDS_IB_RDMA_MR_1M_##what : RDS_IB_RDMA_MR_8K_##what)
+
+static void frmr_free(struct rds_ib_frmr *f)
+{
+	ib_dereg_mr(f->mr);
+	pool_count(f->pool, FREE);
+	atomic_dec(&f->pool->nr);
+	kfree(f);
+}
+
+static struct rds_ib_frmr *frmr_idle(struct rds_ib_mr_pool *pool)
+{
+	struct rds_ib_frmr *f;
+
+	spin_lock(&pool->lock);
+	f = list_first_entry_or_null(&pool->idle, struct rds_ib_frmr, node);
+	if (f) {
+		list_del(&f->node);
+		pool->nr_idle--;
+	}
+	spin_unlock(&pool->lock);
+	return f;
+}
+
+/* A place in the pool; what was given up but not reaped yet counts. */
+static bool pool_take(struct rds_ib_mr_pool *pool)
+{
+	if (atomic_add_unless(&pool->nr, 1, pool->max))
+		return true;
+	pool_count(pool, POOL_WAIT);
+	rds_ib_mr_flush();
+	if (atomic_add_unless(&pool->nr, 1, pool->max))
+		return true;
+	pool_count(pool, POOL_DEPLETED);
+	return false;
+}
+
+static struct rds_ib_frmr *frmr_new(struct rds_ib_device *rdev, struct rds_ib_mr_pool *pool)
+{
+	struct rds_ib_frmr *f;
+	int err;
+
+	if (!pool_take(pool)) {
+		/* The flush may have left some. */
+		f = frmr_idle(pool);
+		return f ?: ERR_PTR(-EAGAIN);
+	}
+	f = kzalloc(sizeof(*f), GFP_KERNEL);
+	err = -ENOMEM;
+	if (!f)
+		goto err_nr;
+	f->pool = pool;
+	f->mr = ib_alloc_mr(rdev->pd, IB_MR_TYPE_MEM_REG, pool->pages);
+	if (IS_ERR(f->mr)) {
+		err = PTR_ERR(f->mr);
+		goto err_free;
+	}
+	pool_count(pool, ALLOC);
+	return f;
+
+err_free:
+	kfree(f);
+err_nr:
+	atomic_dec(&pool->nr);
+	return ERR_PTR(err);
+}
+
+static struct rds_ib_frmr *frmr_get(struct rds_ib_device *rdev, unsigned int pages)
+{
+	struct rds_ib_mr_dev *md = rdev->mr;
+	struct rds_ib_mr_pool *pool = &md->pool[pages > RDS_IB_MR_SMALL];
+	struct rds_ib_frmr *f = frmr_idle(pool);
+
+	if (f) {
+		pool_count(pool, REUSED);
+	} else {
+		if (pages > pool->pages)
+			return ERR_PTR(-EMSGSIZE);
+		f = frmr_new(rdev, pool);
+		if (IS_ERR(f))
+			return f;
+	}
+	pool_count(pool, USED);
+	f->uses++;
+	return f;
+}
+
+/* The object is invalid: keep it, or free it. */
+static void frmr_put(struct rds_ib_device *rdev, struct rds_ib_frmr *f)
+{
+	struct rds_ib_mr_pool *pool = f->pool;
+	int keep = READ_ONCE(reuse);
+	bool kept = false;
+
+	if (keep > ib_uses_virt_dma(rdev->dev) && f->uses < MR_USES_MAX) {
+		spin_lock(&pool->lock);
+		kept = pool->nr_idle < pool->max_idle;
+		if (kept) {
+			list_add(&f->node, &pool->idle);
+			pool->nr_idle++;
+		}
+		spin_unlock(&pool->lock);
+	}
+	if (!kept)
+		frmr_free(f);
+}
+
+/* ---- making a region -------------------------------------------------------------------- */
+
+#define REGION_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE)
+
+/* Some devices that have atomics refuse to give the right to them in a work request (mlx5). */
+static int region_enable(struct rds_ib_device *rdev, struct ib_mr *mr)
+{
+	bool atomic = rdev->atomics && !READ_ONCE(rdev->mr->no_atomic);
+	int err;
+
+	err = rds_ib_regqp_register(rdev, mr,
+				    REGION_ACCESS | (atomic ? IB_ACCESS_REMOTE_ATOMIC : 0));
+	if (err != -EINVAL || !atomic)
+		return err;
+	err = rds_ib_regqp_register(rdev, mr, REGION_ACCESS);
+	if (!err)
+		WRITE_ONCE(rdev->mr->no_atomic, true);
+	return err;
+}
+
+/* Make an object of the mapped memory, under a new key; peers count from the first page. */
+static int region_register(struct rds_ib_region *r, struct rds_ib_device *rdev)
+{
+	struct rds_mr *mr = r->mr;
+	struct rds_ib_frmr *f;
+	int n;
+
+	f = frmr_get(rdev, DIV_ROUND_UP(mr->offset + mr->len, PAGE_SIZE));
+	if (IS_ERR(f))
+		return PTR_ERR(f);
+	n = ib_map_mr_sg(f->mr, mr->sgt.sgl, mr->sgt.nents, NULL, PAGE_SIZE);
+	if (n != mr->sgt.nents) {
+		frmr_free(f);
+		return n < 0 ? n : -EINVAL;
+	}
+	f->mr->iova = mr->offset;
+	ib_update_fast_reg_key(f->mr, ib_inc_rkey(f->mr->rkey));
+	n = region_enable(rdev, f->mr);
+	if (n) {
+		frmr_free(f);
+		return n;
+	}
+	r->frmr = f;
+	mr->key = f->mr->rkey;
+	return 0;
+}
+
+static int region_map(struct rds_ib_region *r, struct rds_ib_device *rdev)
+{
+	struct sg_table *sgt = &r->mr->sgt;
+	int err;
+
+	err = ib_dma_map_sgtable_attrs(rdev->dev, sgt, DMA_BIDIRECTIONAL, 0);
+	if (err)
+		return err;
+	err = region_register(r, rdev);
+	if (err) {
+		ib_dma_unmap_sgtable_attrs(rdev->dev, sgt, DMA_BIDIRECTIONAL, 0);
+		return err;
+	}
+	spin_lock_bh(&regions_lock);
+	r->rdev = rdev;
+	list_add_tail(&r->node, &rdev->mr->regions);
+	spin_unlock_bh(&regions_lock);
+	return 0;
+}
+
+/**
+ * rds_ib_mr_map() - rds_rdma_ops.mr_map
+ * @mr: the core's region
+ * @laddr: local address
+ * @scope: its interface if link-local
+ *
+ * Return: 0 or -errno.
+ */
+int rds_ib_mr_map(struct rds_mr *mr, const struct in6_addr *laddr, u32 scope)
+{
+	struct rds_ib_region *r = (struct rds_ib_region *)mr->priv;
+	struct rds_ib_device *rdev;
+	int err = -ENODEV;
+
+	rdev = rds_ib_dev_for_addr(&init_net, laddr, scope);
+	if (!rdev)
+		return -ENODEV;
+	r->mr = mr;
+	down_read(&rdev->mr->sem);
+	if (!rdev->mr->gone)
+		err = region_map(r, rdev);
+	up_read(&rdev->mr->sem);
+	if (err)
+		rds_ib_dev_put(rdev);
+	return err;
+}
+
+/* ---- ending a region --------------------------------------------------------------------- */
+
+/* The device knows the region no more, and is done with its memory; reap_lock held. */
+static void region_end(struct rds_ib_region *r, bool invalid)
+{
+	struct rds_ib_device *rdev = r->rdev;
+
+	lockdep_assert_held(&reap_lock);
+	if (invalid)
+		frmr_put(rdev, r->frmr);
+	else
+		frmr_free(r->frmr);
+	r->frmr = NULL;
+
+	spin_lock_bh(&regions_lock);
+	list_del(&r->node);
+	r->rdev = NULL;
+	spin_unlock_bh(&regions_lock);
+	ib_dma_unmap_sgtable_attrs(rdev->dev, &r->mr->sgt, DMA_BIDIRECTIONAL, 0);
+	rds_ib_dev_put(rdev);
+}
+
+/* Invalidate regions of one device, as many as go at once, and end them. */
+static void regions_invalidate(struct rds_ib_region **r, unsigned int n)
+{
+	struct rds_ib_device *rdev = r[0]->rdev;
+	u32 keys[RDS_IB_REGQP_BATCH];
+	unsigned int i;
+	bool ok;
+
+	/* The last region may hold the last reference. */
+	refcount_inc(&rdev->ref);
+	for (i = 0; i < n; i++)
+		keys[i] = r[i]->frmr->mr->rkey;
+	ok = !rds_ib_regqp_invalidate(rdev, keys, n);
+	for (i = 0; i < n; i++)
+		region_end(r[i], ok);
+	rds_ib_dev_put(rdev);
+}
+
+/* Tear down what was given up. */
+static void reap(struct work_struct *work)
+{
+	struct llist_node *list = llist_reverse_order(llist_del_all(&dead_regions));
+	struct rds_ib_region *batch[RDS_IB_REGQP_BATCH], *r, *next;
+	struct llist_node *first = list;
+	unsigned int n = 0;
+
+	mutex_lock(&reap_lock);
+	llist_for_each_entry(r, list, dead) {
+		if (!r->rdev)
+			continue;
+		if (n && (n == ARRAY_SIZE(batch) || batch[0]->rdev != r->rdev)) {
+			regions_invalidate(batch, n);
+			n = 0;
+		}
+		batch[n++] = r;
+	}
+	if (n)
+		regions_invalidate(batch, n);
+	mutex_unlock(&reap_lock);
+
+	llist_for_each_entry_safe(r, next, first, dead)
+		rds_mr_unmapped(r->mr);
+}
+
+/**
+ * rds_ib_mr_unmap() - rds_rdma_ops.mr_unmap
+ * @mr: region
+ *
+ * Context: any.
+ */
+void rds_ib_mr_unmap(struct rds_mr *mr)
+{
+	struct rds_ib_region *r = (struct rds_ib_region *)mr->priv;
+
+	llist_add(&r->dead, &dead_regions);
+	queue_work(mr_wq, &reap_work);
+}
+
+/**
+ * rds_ib_mr_flush() - rds_rdma_ops.mr_flush
+ *
+ * Context: process, sleeps.
+ */
+void rds_ib_mr_flush(void)
+{
+	flush_work(&reap_work);
+}
+
+/**
+ * rds_ib_mr_sync() - rds_rdma_ops.mr_sync
+ * @mr: region, not unmapped
+ * @to_device: peers will read what the CPU has written
+ *
+ * Context: any.
+ */
+void rds_ib_mr_sync(struct rds_mr *mr, bool to_device)
+{
+	struct rds_ib_region *r = (struct rds_ib_region *)mr->priv;
+	struct scatterlist *sg;
+	struct ib_device *dev;
+	int i;
+
+	spin_lock_bh(&regions_lock);
+	if (!r->rdev || ib_uses_virt_dma(r->rdev->dev))
+		goto out;
+	dev = r->rdev->dev;
+	for_each_sgtable_dma_sg(&mr->sgt, sg, i) {
+		if (to_device)
+			ib_dma_sync_single_for_device(dev, sg_dma_address(sg), sg_dma_len(sg),
+						      DMA_BIDIRECTIONAL);
+		else
+			ib_dma_sync_single_for_cpu(dev, sg_dma_address(sg), sg_dma_len(sg),
+						   DMA_BIDIRECTIONAL);
+	}
+out:
+	spin_unlock_bh(&regions_lock);
+}
+
+/* ---- devices ------------------------------------------------------------------------------ */
+
+static void pool_init(struct rds_ib_mr_pool *pool, bool large, unsigned int pages, u64 max)
+{
+	spin_lock_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->idle);
+	pool->large = large;
+	pool->pages = pages;
+	pool->max = clamp_t(u64, max, 1, INT_MAX);
+	pool->max_idle = large ? 256 : 1024;
+}
+
+/**
+ * rds_ib_mr_add() - a device comes
+ * @rdev: device
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rds_ib_mr_add(struct rds_ib_device *rdev)
+{
+	const struct ib_device_attr *a = &rdev->dev->attrs;
+	struct rds_ib_mr_dev *md = kzalloc(sizeof(*md), GFP_KERNEL);
+	u64 large = max(a->max_mr / 2, 1);
+
+	if (!md)
+		return -ENOMEM;
+	md->rdev = rdev;
+	init_rwsem(&md->sem);
+	INIT_LIST_HEAD(&md->regions);
+	rds_ib_regqp_init(&md->regqp);
+	pool_init(&md->pool[0], false, min(RDS_IB_MR_SMALL + 1, a->max_fast_reg_page_list_len),
+		  min_t(u64, rds_ib_mr_8k_pool_size, large * 85));
+	pool_init(&md->pool[1], true, min_t(u32, MR_PAGES_MAX, a->max_fast_reg_page_list_len),
+		  min_t(u64, rds_ib_mr_1m_pool_size, large));
+	rdev->mr = md;
+	return 0;
+}
+
+/**
+ * rds_ib_mr_remove() - a device goes: its regions are dead
+ * @rdev: device, not found any more, without links
+ *
+ * The memory stays pinned until the applications give the regions up.
+ */
+void rds_ib_mr_remove(struct rds_ib_device *rdev)
+{
+	struct rds_ib_mr_dev *md = rdev->mr;
+	struct rds_ib_region *r, *next;
+	struct rds_ib_frmr *f;
+	unsigned int i;
+
+	down_write(&md->sem);
+	md->gone = true;
+	up_write(&md->sem);
+
+	mutex_lock(&reap_lock);
+	/* Nobody but us takes regions off the list now. */
+	list_for_each_entry_safe(r, next, &md->regions, node)
+		region_end(r, false);
+	mutex_unlock(&reap_lock);
+
+	for (i = 0; i < ARRAY_SIZE(md->pool); i++) {
+		while ((f = frmr_idle(&md->pool[i])))
+			frmr_free(f);
+	}
+	rds_ib_regqp_destroy(&md->regqp);
+}
+
+/**
+ * rds_ib_mr_info() - for info records
+ * @rdev: device
+ * @max: set to the number of large regions there may be
+ * @size: set to the pages of one
+ */
+void rds_ib_mr_info(const struct rds_ib_device *rdev, u32 *max, u32 *size)
+{
+	*max = rdev->mr->pool[1].max;
+	*size = rdev->mr->pool[1].pages;
+}
+
+/**
+ * rds_ib_mr_init() - before the first device
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rds_ib_mr_init(void)
+{
+	mr_wq = alloc_workqueue("rds_ib_mr", WQ_UNBOUND, 0);
+	return mr_wq ? 0 : -ENOMEM;
+}
+
+/* rds_ib_mr_exit() - after the last device */
+void rds_ib_mr_exit(void)
+{
+	destroy_workqueue(mr_wq);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RDS over verbs: messages that were received in part.
+ *
+ * They are charged to the namespace, up to max_peer_bytes.  Above it only the oldest of them is
+ * received further, so there is always one that can be completed; and if its peer takes too long
+ * over it while others wait, its link is dropped, without loss: what is not complete was not
+ * acknowledged.  The same if others have no receive buffers because max_recv_allocation is used
+ * up.
+ */
+#include "ib.h"
+
+/* So much is charged at a time. */
+#define RDS_IB_CHARGE		(16 * RDS_IB_FRAG)
+/* The oldest partial message may take so long while others wait. */
+#define RDS_IB_PARTIAL_MAX	(5 * HZ)
+
+static DEFINE_SPINLOCK(rds_ib_partial_lock);	/* the list; charged, evicted */
+static LIST_HEAD(rds_ib_partials);
+
+/* Somebody waits for memory: is the oldest message one that its peer leaves us with? */
+static void rds_ib_evict_locked(void)
+{
+	struct rds_ib_rx *rx = list_first_entry_or_null(&rds_ib_partials, struct rds_ib_rx,
+							partial_node);
+
+	lockdep_assert_held(&rds_ib_partial_lock);
+	if (!rx || rx->evicted || time_before(jiffies, rx->partial_since + RDS_IB_PARTIAL_MAX))
+		return;
+	rx->evicted = true;
+	rds_ib_count(RDS_IB_PARTIAL_EVICTED);
+	rds_ib_link_drop(container_of(rx, struct rds_ib_link, rx), -ENOBUFS);
+}
+
+/**
+ * rds_ib_partial_evict() - a link has no receive buffers because memory is short
+ *
+ * Drops the link of the oldest partial message if its peer takes too long over it.
+ *
+ * Context: process or poll work.
+ */
+void rds_ib_partial_evict(void)
+{
+	spin_lock_bh(&rds_ib_partial_lock);
+	rds_ib_evict_locked();
+	spin_unlock_bh(&rds_ib_partial_lock);
+}
+
+/**
+ * rds_ib_partial_charge() - a message that will not be complete gets longer
+ * @l: link; poll work
+ * @bytes: what is there of it then
+ *
+ * Return: false if it has to wait.
+ */
+bool rds_ib_partial_charge(struct rds_ib_link *l, u32 bytes)
+{
+	struct rds_ib_rx *rx = &l->rx;
+	bool force, ok;
+
+	if (bytes <= rx->charged)
+		return true;
+	spin_lock_bh(&rds_ib_partial_lock);
+	force = list_empty(&rds_ib_partials) ||
+		list_is_first(&rx->partial_node, &rds_ib_partials);
+	ok = rds_path_charge(l->ib->path, RDS_IB_CHARGE, force);
+	if (ok) {
+		rx->charged += RDS_IB_CHARGE;
+		if (list_empty(&rx->partial_node)) {
+			list_add_tail(&rx->partial_node, &rds_ib_partials);
+			rx->partial_since = jiffies;
+		}
+	} else {
+		rds_ib_evict_locked();
+	}
+	spin_unlock_bh(&rds_ib_partial_lock);
+	return ok;
+}
+
+/**
+ * rds_ib_partial_done() - the message is complete, or given up
+ * @l: link; poll work, or stopped
+ */
+void rds_ib_partial_done(struct rds_ib_link *l)
+{
+	struct rds_ib_rx *rx = &l->rx;
+
+	if (!rx->charged)
+		return;
+	spin_lock_bh(&rds_ib_partial_lock);
+	list_del_init(&rx->partial_node);
+	spin_unlock_bh(&rds_ib_partial_lock);
+	rds_path_uncharge(l->ib->path, rx->charged);
+	rx->charged = 0;
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/python3 -S
+# SPDX-License-Identifier: GPL-2.0
+"""In a guest: what bound RDS sockets and idle connections cost.
+
+memory.py serve ADDRESS COUNT
+	binds a socket at each of COUNT addresses from ADDRESS on, receives one message at each,
+	and keeps them until standard input ends
+memory.py measure ADDRESS SOCKETS FIRST COUNT
+	bytes, as JSON, of each of SOCKETS sockets bound to ADDRESS, and of each connection from
+	there to the COUNT addresses that "serve" has (both ends of it, and its links)
+
+What the kernel has free is compared before and after, so that TCP's sockets, inodes, pages half
+used and per-processor memory count as well."""
+
+import ipaddress
+import json
+import socket
+import sys
+import time
+
+AF_RDS, PORT = 21, 7000
+ENOUGH_ALIKE = 64 << 10
+IDLE = 10               # seconds until all paths are up and at rest
+
+
+def free():
+    """Bytes, when what can be freed is: caches, and what waits for a grace period."""
+    last = 0
+    for _ in range(20):
+        with open("/proc/sys/vm/drop_caches", "w") as f:
+            f.write("3")
+        time.sleep(0.5)
+        with open("/proc/meminfo") as f:
+            now = next(int(line.split()[1]) << 10 for line in f if line.startswith("MemFree"))
+        if abs(now - last) < ENOUGH_ALIKE:
+            break
+        last = now
+    return now
+
+
+def plus(address, n):
+    return str(ipaddress.ip_address(address) + n)
+
+
+def bound(address, port=0):
+    s = socket.socket(AF_RDS, socket.SOCK_SEQPACKET)
+    s.bind((address, port))
+    return s
+
+
+def serve(first, count):
+    socks = [bound(plus(first, i), PORT) for i in range(count)]
+    print("bound", flush=True)
+    print("received", sum(s.recv(64) == b"hello" for s in socks), flush=True)
+    sys.stdin.read()
+
+
+def of_socket(address, count):
+    bound(address, PORT).close()        # what is made once
+    before = free()
+    socks = [bound(address, PORT + i) for i in range(count)]
+    used = before - free()
+    for s in socks:
+        s.close()
+    return used / count
+
+
+def of_connection(address, first, count):
+    s = bound(address, PORT)
+    time.sleep(1)
+    before = free()
+    for i in range(count):
+        s.sendto(b"hello", (plus(first, i), PORT))
+    time.sleep(IDLE)
+    return (before - free()) / count
+
+
+def main(what, *words):
+    if what == "serve":
+        serve(words[0], int(words[1]))
+    else:
+        address, sockets, first, count = words
+        print(json.dumps({"socket": of_socket(address, int(sockets)),
+                          "connection": of_connection(address, first, int(count))}))
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# In a guest: bytes that an idle socket and an idle connection cost, a line of JSON. "make bench"
+# calls this.
+
+. "$(dirname "$0")/common.sh"
+
+SOCKETS=${SOCKETS:-2000}
+CONNECTIONS=${CONNECTIONS:-200}
+memory() { ip netns exec "$1" python3 -S "$SELFTESTS/bench/memory.py" "${@:2}"; }
+
+T=$(mktemp -d)
+ulimit -n 8192
+modprobe -q veth
+setup_pair
+for i in $(seq 2 "$CONNECTIONS"); do
+	ip -n n2 addr add "10.1.0.$((i + 1))/24" dev eth0 || exit 1
+done
+mkfifo "$T/end"
+memory n2 serve 10.1.0.2 "$CONNECTIONS" <"$T/end" >"$T/served" 2>&1 &
+exec 9>"$T/end"
+busywait 30 grep -q bound "$T/served" || { cat "$T/served" >&2; exit 1; }
+memory n1 measure 10.1.0.1 "$SOCKETS" 10.1.0.2 "$CONNECTIONS"
+rc=$?
+if ! grep -q "received $CONNECTIONS" "$T/served"; then
+	cat "$T/served" >&2
+	rc=1
+fi
+exec 9>&-
+wait
+rm -rf "$T"
+exit $rc

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth optional=sctp timeout=240
+#
+# rds-bench works with every transport that the kernel has, and notices damage.
+# No figure is judged.
+
+PEERS=4
+. "$(dirname "$0")/common.sh"
+
+T=$(mktemp -d)
+# TIPC holds sockets as long as it is loaded. SCTP, too, and can't be unloaded.
+others_gone() { ! grep -q '^tipc ' /proc/modules || modprobe -qr tipc; }
+trap 'rm -rf "$T"; cleanup; busywait 10 others_gone' EXIT
+
+CELLS=(stream/64 stream/64K pingpong/64 fanout/64/4 fanin/64/4 sockets/1K/4 sockets/64/100
+	beside/32K)
+
+# clean TRANSPORT: all messages of all cells come, and each cell has a rate
+clean()
+{
+	bench -q -t 0.2 -w -p "$1" --json --plot "$T/$1.svg" "${CELLS[@]}" >"$T/$1.json" || {
+		sed 's/^/# /' "$T/$1.json"
+		return 1
+	}
+	python3 - "$T/$1.json" "$T/$1.svg" "$1" <<-'PYTHON'
+	import json, sys
+	import xml.etree.ElementTree as xml
+	runs = json.load(open(sys.argv[1]))["runs"]
+	# 64 KiB are more than a datagram of UDP holds
+	want = 8 - (sys.argv[3] == "udp")
+	bars = xml.parse(sys.argv[2]).getroot().findall("{*}rect")
+	for r in runs:
+	    print("# %s %s: %s/s" % (r["transport"], r["cell"], r.get("rate")))
+	sys.exit(not (len(runs) == want and len(bars) == want + 1 and
+	              all(r["ok"] and r["rate"] > 0 and r["messages"] > 0 for r in runs) and
+	              all(r["median_us"] <= r["p99_us"] for r in runs if r.get("median_us"))
+	              and sum(bool(r["median_us"]) for r in runs) == 2))
+	PYTHON
+}
+
+# damaged TRANSPORT KIND CELL REGEX: is seen and said
+damaged()
+{
+	if bench -q -t 0.02 -p "$1" --verify all --spoil "$2" "$3" >"$T/out" 2>&1; then
+		echo "# $1 with $2 passes"
+		return 1
+	fi
+	grep -qE "FAILED: .*($4)" "$T/out" || { sed 's/^/# /' "$T/out"; return 1; }
+}
+
+all_damage()
+{
+	local p=$1 lost='missing' again='come before'
+
+	damaged "$p" flip stream/64 'content is damaged' &&
+		damaged "$p" flip fanout/64K/2 'content is damaged' &&
+		damaged "$p" head pingpong/64 'head is damaged' &&
+		damaged "$p" cut stream/1K 'damaged|not as long' &&
+		damaged "$p" run sockets/64/2 'not of this run' &&
+		damaged "$p" drop fanin/64/2 "$lost" &&
+		damaged "$p" dup stream/1K "$again" &&
+		damaged "$p" swap stream/1K "$lost"
+}
+
+ktap_header
+setup_bench
+for p in rds tcp tcpn sctp tipc udp; do
+	case ,$TRANSPORTS, in
+	*,$p,*) ;;
+	*)	ktap_skip "$p: every kind of work" "this kernel has no $p"
+		continue ;;
+	esac
+	check "$p: every kind of work" clean $p
+	[ $p = udp ] || check "$p: damage is seen" all_damage $p
+done
+# what UDP loses is a figure, what it damages is not
+check "udp: damage is seen" damaged udp flip stream/1K 'content is damaged'
+[ "${TRANSPORTS/tipc/}" = "$TRANSPORTS" ] ||
+	check "TIPC uses its link" test "$(tipc_packets)" -gt 1000
+ktap_finish

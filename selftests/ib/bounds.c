@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0
+/* vm: nodes=1 modules=rds_rdma,rds_tcp,rdma_rxe,rdma_ucm,veth netns=init timeout=300 ref=0 */
+/*
+ * What peers over verbs, and readers who do not read, can make us hold, and whom that stops:
+ * nobody else, and not for ever.
+ */
+#include "peer.h"
+
+#define PORT	4000
+#define STUCK	4001
+#define FLIGHT	400	/* frames on their way at once */
+#define FRAMES	6000	/* frames of a test */
+
+/* Many frames of one peer. */
+struct flood {
+	struct ibv_mr *mr;
+	int posted, done;
+	uint64_t seen;	/* sequence of our kernel's newest message */
+	struct frame_hdr hdr[FRAMES];
+	uint16_t data[4096];
+};
+
+static struct flood *flood_new(struct peer *p)
+{
+	struct flood *f = calloc(1, sizeof(*f));
+	int i;
+
+	for (i = 0; i < 4096; i++)
+		f->data[i] = i % 2048;
+	f->mr = ibv_reg_mr(p->id->pd, f, sizeof(*f), IBV_ACCESS_LOCAL_WRITE);
+	return f->mr ? f : NULL;
+}
+
+static void flood_free(struct flood *f)
+{
+	ibv_dereg_mr(f->mr);
+	free(f);
+}
+
+/* Take what our kernel sends: acknowledgments, mostly. */
+static void flood_drain(struct peer *p, struct flood *f)
+{
+	struct frame_hdr h;
+	uint8_t *data;
+
+	while (peer_recv(p, &h, &data, 0) > 0)
+		if (h.sport)
+			f->seen = be64toh(h.seq);
+}
+
+/* Post frame @h with 4096 bytes that say which it is. */
+static int flood_post(struct peer *p, struct flood *f, struct frame_hdr h)
+{
+	int i = f->posted;
+	struct ibv_sge sge[2] = {
+		{ (long)&f->hdr[i], sizeof(h), f->mr->lkey },
+		{ (long)&f->data[i % 2048], 4096, f->mr->lkey },
+	};
+	struct ibv_send_wr wr = { .sg_list = sge, .num_sge = 2, .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SOLICITED }, *bad;
+
+	f->hdr[f->posted++] = h;
+	return ibv_post_send(p->id->qp, &wr, &bad);
+}
+
+/* Until at most @most are on their way; false if that takes more than @ms. */
+static bool flood_wait(struct peer *p, struct flood *f, int most, int ms)
+{
+	__s64 end = now_ms() + ms;
+	struct ibv_wc wc;
+
+	while (f->posted - f->done > most) {
+		flood_drain(p, f);
+		if (now_ms() > end)
+			return false;
+		if (ibv_poll_cq(p->scq, 1, &wc) != 1) {
+			usleep(500);
+			continue;
+		}
+		if (wc.status)
+			return false;
+		f->done++;
+	}
+	return true;
+}
+
+/* @n messages of one fragment to @dport; false if they do not get through within @ms. */
+static bool flood(struct peer *p, struct flood *f, int n, int dport, int ms)
+{
+	while (n--) {
+		if (f->posted == FRAMES || !flood_wait(p, f, FLIGHT - 1, ms) ||
+		    flood_post(p, f, frame(f->posted + 1, 4096, 9, dport, 0)))
+			return false;
+	}
+	return flood_wait(p, f, 0, ms);
+}
+
+static int outq(int fd)
+{
+	int n = -1;
+
+	ioctl(fd, SIOCOUTQ, &n);
+	return n;
+}
+
+static int peer_ack(struct peer *p, uint64_t seq)
+{
+	struct frame_hdr h = frame(0, 0, 0, 0, 0);
+
+	h.ack = htobe64(seq);
+	h.csum = 0;
+	h.csum = htobe16(frame_sum(&h));
+	return peer_send(p, &h, NULL, 0);
+}
+
+static int module_del(void)
+{
+	return run_cmd("rmmod rds_rdma 2>/dev/null");
+}
+
+static int set_sysctl(const char *name, unsigned long v)
+{
+	return run_cmd("echo %lu >/proc/sys/net/rds/%s", v, name);
+}
+
+static unsigned long get_sysctl(const char *name)
+{
+	unsigned long v = 0;
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/rds/%s", name);
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%lu", &v) != 1)
+		v = 0;
+	if (f)
+		fclose(f);
+	return v;
+}
+
+FIXTURE(bounds)
+{
+	struct peer *p;
+	int fd, stuck;
+	unsigned long peer_bytes, allocation, links;
+};
+
+FIXTURE_SETUP(bounds)
+{
+	int small = 8192;
+
+	self->peer_bytes = get_sysctl("max_peer_bytes");
+	self->allocation = get_sysctl("ib/max_recv_allocation");
+	self->links = get_sysctl("ib/max_link_allocation");
+	self->p = calloc(1, sizeof(*self->p));
+	self->fd = rds_bound(B4, PORT);
+	ASSERT_FD(self->fd);
+	self->stuck = rds_bound(B4, STUCK);
+	ASSERT_FD(self->stuck);
+	ASSERT_EQ(0, setsockopt(self->stuck, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)));
+}
+
+FIXTURE_TEARDOWN(bounds)
+{
+	set_sysctl("max_peer_bytes", self->peer_bytes);
+	set_sysctl("ib/max_recv_allocation", self->allocation);
+	set_sysctl("ib/max_link_allocation", self->links);
+	peer_close(self->p);
+	free(self->p);
+	close(self->fd);
+	close(self->stuck);
+}
+
+/* Messages for the socket that is not read, until its link is held. */
+static bool fill_stuck(struct peer *p, struct flood *f, int fd)
+{
+	__s64 before = counter(fd, "recv_stalled");
+
+	while (counter(fd, "recv_stalled") == before)
+		if (!flood(p, f, 32, STUCK, 10000))
+			return false;
+	return true;
+}
+
+/* The sequence of a message of ours that the peer has got by now. */
+static uint64_t sent_seq(struct peer *p, struct flood *f)
+{
+	int tries;
+
+	for (f->seen = 0, tries = 0; !f->seen && tries < 500; tries++) {
+		flood_drain(p, f);
+		usleep(10000);
+	}
+	return f->seen;
+}
+
+/* What is acknowledged behind it counts; and nothing is lost. */
+TEST_F_TIMEOUT(bounds, reader__who_does_not_read, 100)
+{
+	uint16_t in[2048];
+	struct flood *f;
+	uint64_t seq;
+	int i;
+
+	ASSERT_EQ(0, peer_connect(self->p, B4));
+	f = flood_new(self->p);
+	ASSERT_NE(NULL, f);
+	ASSERT_EQ(100, send_to(self->fd, self->p->addr, 9, f->data, 100, 0));
+	seq = sent_seq(self->p, f);
+	ASSERT_NE(0, seq);
+	ASSERT_TRUE(fill_stuck(self->p, f, self->fd));
+	EXPECT_EQ(100, outq(self->fd));
+	ASSERT_EQ(0, peer_ack(self->p, seq));
+	EXPECT_TRUE(WAIT_UNTIL(!outq(self->fd)));
+	/* as many as there are buffers still get through to the machine */
+	EXPECT_TRUE(flood(self->p, f, 500, STUCK, 10000));
+	for (i = 0; i < f->posted; i++) {
+		ASSERT_EQ(4096, recv_wait(self->stuck, in, sizeof(in))) TH_LOG("message %d", i);
+		ASSERT_EQ(i % 2048, in[0]);
+		ASSERT_EQ((i + 2047) % 2048, in[2047]);
+	}
+	TH_LOG("%d messages", i);
+	flood_free(f);
+}
+
+/* When the ring is used up and somebody waits for what may be behind, the link goes. */
+TEST_F_TIMEOUT(bounds, reader__who_never_reads, 100)
+{
+	struct flood *f;
+	__s64 before;
+
+	before = counter(self->fd, "ib_rx_starved");
+	ASSERT_EQ(0, peer_connect(self->p, B4));
+	f = flood_new(self->p);
+	ASSERT_NE(NULL, f);
+	ASSERT_TRUE(fill_stuck(self->p, f, self->fd));
+	/* more than the ring: it stops */
+	EXPECT_FALSE(flood(self->p, f, 1100, STUCK, 1500));
+	/* nobody is hurt by that */
+	EXPECT_EQ(-1, peer_event(self->p, 7000));
+	ASSERT_EQ(100, send_to(self->fd, self->p->addr, 9, f->data, 100, 0));
+	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, peer_event(self->p, PEER_WAIT));
+	EXPECT_EQ(before + 1, counter(self->fd, "ib_rx_starved"));
+	flood_free(f);
+}
+
+/* ---- messages received in part ------------------------------------------------- */
+
+#define HOSTS	3
+
+/* @n fragments of 256 of a message. */
+static bool fragments(struct peer *p, struct flood *f, int n, int ms)
+{
+	while (n--)
+		if (!flood_wait(p, f, FLIGHT - 1, ms) ||
+		    flood_post(p, f, frame(1, 1 << 20, 9, PORT, 0)))
+			return false;
+	return flood_wait(p, f, 0, ms);
+}
+
+/*
+ * Two peers leave nearly all of a message with us, and a third one sends all of his: it waits, the
+ * first one goes, the message comes.
+ */
+static void unfinished(struct __test_metadata *_metadata, int fd, const char *limit)
+{
+	static char in[1 << 20];
+	struct flood *f[HOSTS];
+	struct peer *p[HOSTS];
+	__s64 before, waits;
+	int i;
+
+	before = counter(fd, "ib_partial_evicted");
+	waits = counter(fd, limit);
+	for (i = 0; i < HOSTS; i++) {
+		p[i] = calloc(1, sizeof(*p[i]));
+		ASSERT_EQ(0, peer_connect(p[i], B4));
+		f[i] = flood_new(p[i]);
+		ASSERT_NE(NULL, f[i]);
+		if (i < HOSTS - 1)
+			ASSERT_TRUE(fragments(p[i], f[i], 255, 10000));
+	}
+	fragments(p[HOSTS - 1], f[HOSTS - 1], 256, 500);
+	EXPECT_TRUE(WAIT_UNTIL(waits < counter(fd, limit)));
+	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, peer_event(p[0], PEER_WAIT));
+	EXPECT_LT(before, counter(fd, "ib_partial_evicted"));
+	EXPECT_EQ(1 << 20, recv_wait(fd, in, sizeof(in)));
+	EXPECT_EQ(0, memcmp(in, f[HOSTS - 1]->data, 4096));
+	for (i = 0; i < HOSTS; i++) {
+		flood_free(f[i]);
+		peer_close(p[i]);
+		free(p[i]);
+	}
+}
+
+TEST_F_TIMEOUT(bounds, partial__max_peer_bytes, 60)
+{
+	ASSERT_EQ(0, set_sysctl("max_peer_bytes", 2 << 20));
+	unfinished(_metadata, self->fd, "recv_partial_limit");
+}
+
+/* The links of tests before this one have buffers, too. */
+TEST_F_TIMEOUT(bounds, partial__max_recv_allocation, 60)
+{
+	close(self->stuck);
+	close(self->fd);
+	EXPECT_TRUE(WAIT_UNTIL(!module_del()));
+	RUN("modprobe rds_rdma");
+	self->fd = rds_bound(B4, PORT);
+	ASSERT_FD(self->fd);
+	self->stuck = rds_bound(B4, STUCK);
+	ASSERT_FD(self->stuck);
+	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", 700));
+	unfinished(_metadata, self->fd, "ib_rx_alloc_limit");
+}
+
+/* Peers' links beyond the bound are refused, and leave nothing behind. */
+TEST_F(bounds, links__memory)
+{
+	__s64 conns, limit;
+	struct priv4 d;
+
+	ASSERT_LT(10000, self->links);
+	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", 100));
+	conns = counter(self->fd, "conn_created");
+	limit = counter(self->fd, "ib_link_limit");
+	ASSERT_EQ(0, peer_open(self->p, B4));
+	d = peer_priv(self->p, B4);
+	EXPECT_EQ(RDMA_CM_EVENT_REJECTED, peer_request(self->p, &d, sizeof(d)));
+	EXPECT_EQ(conns, counter(self->fd, "conn_created"));
+	EXPECT_EQ(limit + 1, counter(self->fd, "ib_link_limit"));
+	peer_close(self->p);
+	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", self->links));
+	EXPECT_EQ(0, peer_connect(self->p, B4));
+}
+
+/* ---- operations behind something that does not move ------------------------------ */
+
+/* A write of 8 bytes to nowhere in particular, with a notification. */
+static int send_write(int fd, const char *to, void *mem)
+{
+	struct rds_iovec v = { (long)mem, 8 };
+	struct rds_rdma_args a = {
+		.cookie = 0x1234, .remote_vec = { 0, 8 }, .local_vec_addr = (long)&v, .nr_local = 1,
+		.flags = RDS_RDMA_READWRITE | RDS_RDMA_NOTIFY_ME, .user_token = 7,
+	};
+
+	return send_cmsg(fd, to, 9, "x", 1, 0, RDS_CMSG_RDMA_ARGS, &a, sizeof(a)) == 1 ? 0 : -1;
+}
+
+/* The status of a notification, -1 if there is none. */
+static int note_status(int fd)
+{
+	struct rds_rdma_notify n;
+	struct cmsghdr *h;
+	struct rx rx;
+	char b[8];
+
+	if (rx_msg(fd, b, sizeof(b), MSG_DONTWAIT, &rx) < 0)
+		return -1;
+	h = rx_cmsg(&rx, SOL_RDS, RDS_CMSG_RDMA_STATUS);
+	if (!h)
+		return -1;
+	memcpy(&n, CMSG_DATA(h), sizeof(n));
+	return n.status;
+}
+
+/*
+ * The peer's bad request breaks our queue pair; until the link is dropped nothing is begun on it
+ * that could not be executed.  The next link, to this very machine, refuses the key.
+ */
+TEST_F(bounds, op__not_begun_on_a_broken_link)
+{
+	struct ibv_send_wr wr = { .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE }, *bad;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	__u64 mem = 0;
+	int status;
+
+	ASSERT_EQ(0, peer_connect(self->p, B4));
+	/* until the greeting is through */
+	usleep(200000);
+	sge = (struct ibv_sge){ (long)self->p->mem[0], 8, self->p->mr->lkey };
+	wr.sg_list = &sge;
+	wr.wr.rdma.rkey = 0x4711;
+	ASSERT_EQ(0, ibv_post_send(self->p->id->qp, &wr, &bad));
+	while (ibv_poll_cq(self->p->scq, 1, &wc) != 1)
+		;
+	ASSERT_EQ(IBV_WC_REM_ACCESS_ERR, wc.status);
+	ASSERT_EQ(0, send_write(self->fd, self->p->addr, &mem));
+	while ((status = note_status(self->fd)) == -1)
+		poll_for(self->fd, POLLIN, 100);
+	EXPECT_EQ(RDS_RDMA_REMOTE_ERROR, status);
+}
+
+/* close() waits for an operation, but not for ever for a peer that takes nothing. */
+TEST_F_TIMEOUT(bounds, op__close_behind_what_the_peer_does_not_take, 60)
+{
+	__s64 start, before = counter(self->fd, "send_close_dropped");
+	__u64 mem = 0;
+	long pins;
+	int i;
+
+	ASSERT_EQ(0, peer_connect(self->p, B4));
+	pins = pinned();
+	/* more than the peer has buffers; he does not post them again */
+	for (i = 0; i < 2 * PEER_BUFS; i++)
+		ASSERT_EQ(1, send_to(self->fd, self->p->addr, 9, "y", 1, 0));
+	ASSERT_EQ(0, send_write(self->fd, self->p->addr, &mem));
+	usleep(300000);
+	start = now_ms();
+	close(self->fd);
+	EXPECT_LT(1000, now_ms() - start);
+	EXPECT_GT(20000, now_ms() - start);
+	EXPECT_TRUE(WAIT_UNTIL(pins == pinned()));
+	self->fd = rds_bound(B4, PORT);
+	EXPECT_EQ(before + 1, counter(self->fd, "send_close_dropped"));
+}
+
+/*
+ * Our request to a peer with the larger address takes precedence over his, but it is lost: the CM
+ * would repeat it after four seconds.
+ */
+TEST_F_TIMEOUT(bounds, duel__request_is_lost, 60)
+{
+	int tries, event = -1;
+	__s64 start;
+	struct priv4 d;
+
+	RUN("ip neigh replace 10.5.0.200 lladdr 02:00:00:00:00:99 dev rdst0 nud permanent");
+	ASSERT_EQ(1, send_to(self->fd, "10.5.0.200", 9, "x", 1, 0));
+	usleep(100000);
+	start = now_ms();
+	for (tries = 0; event != RDMA_CM_EVENT_ESTABLISHED && tries < 30; tries++) {
+		*peer_last = 199;
+		if (tries)
+			peer_close(self->p);
+		ASSERT_EQ(0, peer_open(self->p, B4));
+		d = peer_priv(self->p, B4);
+		event = peer_request(self->p, &d, sizeof(d));
+		usleep(50000);
+	}
+	TH_LOG("%d requests, %lld ms", tries, now_ms() - start);
+	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, event);
+	EXPECT_GT(2000, now_ms() - start);
+	*peer_last = 100;
+	run_cmd("ip neigh del 10.5.0.200 dev rdst0");
+}
+
+/* The second of two requests counts, however soon it comes. */
+TEST_F_TIMEOUT(bounds, requests__two_at_once, 100)
+{
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
+	struct peer *q = calloc(1, sizeof(*q));
+	struct priv4 d;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(0, peer_open(q, B4));
+		--*peer_last;
+		ASSERT_EQ(0, peer_open(self->p, B4));
+		d = peer_priv(self->p, B4);
+		param.private_data = &d;
+		param.private_data_len = sizeof(d);
+		ASSERT_EQ(0, rdma_connect(q->id, &param));
+		usleep(i * 200);
+		EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, peer_request(self->p, &d, sizeof(d)));
+		peer_close(self->p);
+		peer_close(q);
+	}
+	free(q);
+}
+
+/* A socket of TCP on an address of ours may have messages that only rds_rdma can read. */
+TEST_F(bounds, module__stays_for_what_is_unread)
+{
+	static uint16_t in[4096];
+	struct flood *f;
+	int tcp;
+
+	tcp = rds_socket();
+	ASSERT_FD(tcp);
+	ASSERT_EQ(0, set_int(tcp, SOL_RDS, SO_RDS_TRANSPORT, RDS_TRANS_TCP));
+	ASSERT_EQ(0, rds_bind(tcp, B4, PORT + 9));
+	ASSERT_EQ(0, peer_connect(self->p, B4));
+	f = flood_new(self->p);
+	ASSERT_NE(NULL, f);
+	ASSERT_TRUE(flood(self->p, f, 1, PORT + 9, 5000));
+	EXPECT_TRUE(wait_data(tcp));
+	flood_free(f);
+	peer_close(self->p);
+	close(self->fd);
+	close(self->stuck);
+	/* not for some other reason, which would go away */
+	usleep(1000000);
+	ASSERT_NE(0, module_del());
+	EXPECT_EQ(4096, recv_wait(tcp, in, sizeof(in)));
+	EXPECT_EQ(1, in[1]);
+	EXPECT_TRUE(WAIT_UNTIL(!module_del()));
+	RUN("modprobe rds_rdma");
+	close(tcp);
+	self->fd = rds_bound(B4, PORT);
+	self->stuck = rds_bound(B4, STUCK);
+}
+
+TEST_HARNESS_MAIN

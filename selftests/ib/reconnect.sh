@@ -1,0 +1,130 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=240
+# The device goes and comes, its interface too, in mid-traffic; both ends dial at once; the module
+# goes with connections.  Nothing is lost, doubled or out of order, and all is given back.
+. "$(dirname "$0")/common.sh"
+
+# with_flows FUNCTION: while it runs messages go both ways, over IPv6, and to the own address
+with_flows() {
+	local rc=0
+
+	start_flow w1 here $A4 here $B4 1500 -S 0-9000 -r 400 || return 1
+	start_flow w2 here $B4 here $A4 1500 -S 0-9000 -r 400 || return 1
+	start_flow w3 here "[$A6]" here "[$B6]" 1500 -S 0-9000 -r 400 || return 1
+	start_flow w4 here $A4 here $A4 1500 -S 0-9000 -r 400 || return 1
+	sleep 0.7
+	"$@" || { note "$1 failed"; rc=1; }
+	end_flow w1 1500 || rc=1
+	end_flow w2 1500 || rc=1
+	end_flow w3 1500 || rc=1
+	end_flow w4 1500 || rc=1
+	return $rc
+}
+
+device_cycle() {
+	local i
+
+	for i in 1 2 3; do
+		ib_device_del || return 1
+		sleep 0.2
+		ib_device_add || return 1
+		sleep 0.7
+	done
+}
+
+interface_cycle() {
+	local i
+
+	for i in 1 2 3; do
+		ip link set $DEV down || return 1
+		sleep 0.2
+		ip link set $DEV up || return 1
+		ib_addresses 2	# those of IPv6 went with it
+		sleep 0.7
+	done
+}
+
+no_device() {
+	ib_device_del || return 1
+	sleep 2
+	ib_device_add
+}
+
+links_were_lost() {
+	[ "$(ib_paths links | sort -n | tail -n 1)" -gt 3 ]
+}
+
+# Of an address and itself only one end dials: the other has a link for each that was made.
+one_end_dials() {
+	local ends
+
+	ends=$(ib_paths local_addr remote_addr links | awk -v a=$A4 '$1 == a && $2 == a { print $3 }' |
+		sort -n | xargs)
+	note "links of the two ends: $ends"
+	# shellcheck disable=SC2086
+	set -- $ends
+	[ $# -eq 2 ] && [ "$1" -le 12 ] && [ "$1" -lt "$2" ]
+}
+
+removed() {
+	[ "$(counter - ib_device_removed)" -gt 0 ]
+}
+
+# Each of these connections is dialled by both ends at once.
+duels() {
+	local i rc=0
+
+	for i in $(seq 10); do
+		ib_device_del && ib_device_add || return 1
+		busywait 10 ib_has_addr $B6 || return 1
+		start_flow d1 here $A4 here $B4 50 || rc=1
+		start_flow d2 here $B4 here $A4 50 || rc=1
+		end_flow d1 50 || rc=1
+		end_flow d2 50 || rc=1
+	done
+	return $rc
+}
+
+loaded() {
+	grep -q "^rds_rdma " /proc/modules
+}
+
+# A socket holds the transport.
+held() {
+	start_recv held here $A4:3999 1 1 || return 1
+	rmmod rds_rdma 2>/dev/null && return 1
+	loaded || return 1
+	drop_recv held here
+}
+
+unload_and_load() {
+	local i
+
+	for i in 1 2 3; do
+		duplex unload here $A4 here $B4 100 || return 1
+		busywait 10 rmmod rds_rdma 2>/dev/null || return 1
+		! loaded || return 1
+		modprobe rds_rdma || return 1
+	done
+}
+
+device_without_module() {
+	rmmod rds_rdma && ib_device_del && ib_device_add && modprobe rds_rdma &&
+		busywait 10 ib_has_addr $B6 && duplex again here $A4 here $B4 100
+}
+
+ktap_header
+setup_rxe
+check "the device goes and comes in mid-traffic" with_flows device_cycle
+check "the interface goes down and up in mid-traffic" with_flows interface_cycle
+check "no device for two seconds" with_flows no_device
+check "links were lost and made again" links_were_lost
+check "one end dials if both are here" one_end_dials
+check "removals were counted" removed
+check "both ends dial at once" duels
+check "a socket holds the module" held
+check "the module goes with connections" unload_and_load
+check "the device changes while the module is away" device_without_module
+moved
+ktap_finish

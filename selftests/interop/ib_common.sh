@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Sourced by the tests against the in-tree rds_rdma, over RoCE between two guests. OURS and PEER
+# say which is which, FIRST who dials first.
+
+# shellcheck source=../ib/pair.sh
+. "${SELFTESTS:-$(dirname "$0")/..}/ib/pair.sh"
+
+LIMIT=100
+
+# Who was first is the active side; a link is listed as up by ours.  Now and then nothing arrives at
+# our end in the first 20 s after the boot, of requests from either side, if the in-tree one was
+# first; why is not known, so it has a minute, and what can be seen is shown.
+first_contact() {
+	local word=actively other=$PEER
+
+	[ "$FIRST" = "$OURS" ] || { word=passively; other=$OURS; }
+	if ! ping "$FIRST" "$other"; then
+		show_contact
+		busywait 50 ping "$FIRST" "$other" || return 1
+	fi
+	vm_log "$OURS" | grep -q "rds: connected $word <.*$(addr "$OURS"),.*$(addr "$PEER"),0>" ||
+		{ note "not connected $word"; vm_log "$OURS" | grep 'rds: conn' | sed 's/^/# /'; return 1; }
+}
+
+link_is_up() {
+	[ "$(ib_rows "$OURS" p state remote_addr | grep " $(addr "$PEER")$")" = "up $(addr "$PEER")" ]
+}
+
+# with_flows COMMAND...: while it runs, messages go both ways
+with_flows() {
+	local rc=0 n=1200 id
+
+	FLOWN=$((FLOWN + 1))
+	id=w$FLOWN
+	start_flow "$id-a" a 10.0.0.1 b 10.0.0.2 $n -S 0-9000 -r 300 || return 1
+	start_flow "$id-b" b 10.0.0.2 a 10.0.0.1 $n -S 0-9000 -r 300 || return 1
+	sleep 1
+	"$@" || { note "$1 failed"; rc=1; }
+	end_flow "$id-a" $n || rc=1
+	end_flow "$id-b" $n || rc=1
+	return $rc
+}
+FLOWN=0
+
+cable() {
+	link_down "$1"
+	sleep 6
+	link_up "$1"
+}
+
+device_cycle() {
+	rxe_del "$1" || return 1
+	sleep 0.3
+	rxe_add "$1"
+}
+
+interface_cycle() {
+	on "$1" sysctl -qw net.ipv6.conf.eth0.keep_addr_on_down=1
+	on "$1" ip link set eth0 down || return 1
+	sleep 0.3
+	on "$1" ip link set eth0 up
+}
+
+services() {
+	local t rc=0
+
+	for t in 3 7; do
+		start_flow "tos$t-a" a 10.0.0.1 b 10.0.0.2 200 -S 0-5000 --tos $t || rc=1
+		start_flow "tos$t-b" b 10.0.0.2 a 10.0.0.1 200 -S 0-5000 --tos $t || rc=1
+	done
+	for t in 3 7; do
+		end_flow "tos$t-a" 200 || rc=1
+		end_flow "tos$t-b" 200 || rc=1
+	done
+	return $rc
+}
+
+# from NODE OTHER WHAT [opts]: RDMA with the server on the other node.  The in-tree side says that a
+# read is done when its message is acknowledged, which without a fence may be before the data are there.
+from() {
+	local node=$1 other=$2
+	local fence=()
+
+	shift 2
+	[ "$node" = "$OURS" ] || fence=(-f)
+	tries "$node" "$(addr "$node")" "$(addr "$other")" "$@" "${fence[@]}"
+}
+
+# Not here, since the in-tree side does not stand it, also not with an in-tree peer; only a restart helps:
+# - a request that it must refuse (wrong key): it waits in its shutdown for ever;
+# - its interface goes down and up: its rdma_rxe keeps what is to be sent (6.1 always, 6.12 at times),
+#   and its connection stays up for ever.
+run_all() {
+	ktap_header
+	note "ours: $OURS ($(addr "$OURS")), peer: $PEER ($(addr "$PEER"))," \
+		"$(on "$PEER" uname -r), $FIRST dials first"
+	check "the first contact" first_contact
+	check "ping, ours to peer" ping "$OURS" "$PEER"
+	check "ping, peer to ours" ping "$PEER" "$OURS"
+	check "the link is up" busywait 5 link_is_up
+	check "0 to 65536 bytes both ways" both sizes 120 -S 0,1,4095,4096,4097,8192,65536
+	check "1 MiB both ways" both large 8 -S 1048575,1048576
+	check "IPv6: 0 to 65536 bytes both ways" both6 v6 60 -S 0,1,4095,4096,4097,65536
+	check "10,000 messages with hashes" both ten 5000 -S 88-600
+	check "sixteen sockets each way" sixteen many 60 -S 0-2000
+	check "types of service" services
+	check "congestion on and off, ours sends" congested "$OURS" "$PEER"
+	check "congestion on and off, peer sends" congested "$PEER" "$OURS"
+	check "congestion with monitor, ours sends" congested "$OURS" "$PEER" --monitor
+	check "servers on both nodes" eval "serve a 10.0.0.1 && serve b 10.0.0.2"
+	check "RDMA content, ours to peer" from "$OURS" "$PEER" content
+	check "RDMA content, peer to ours" from "$PEER" "$OURS" content
+	check "the cable is out for 6 s" with_flows cable b
+	check "our interface goes down and up" with_flows interface_cycle "$OURS"
+	check "our device goes and comes" with_flows device_cycle "$OURS"
+	check "RDMA content after that, ours to peer" from "$OURS" "$PEER" content
+	check "RDMA content after that, peer to ours" from "$PEER" "$OURS" content
+	check "the server of the peer ends" served "$PEER" "$OURS"
+	check "our server ends" served "$OURS" "$PEER"
+	check "peer killed and restarted" restarted "$PEER" "$OURS"
+	check "ours killed and restarted" restarted "$OURS" "$PEER"
+	check "messages both ways after that" both after 300 -S 0-5000
+	moved
+	ktap_finish
+}

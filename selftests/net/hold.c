@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+// vm: nodes=1 modules=rds_tcp,veth timeout=90 ref=0
+/*
+ * Small messages of a stream are held back to share packets (rds_tcp.hold_us).
+ * Proves, with a limit of 1 s that nobody can overlook: a stream is held; what its
+ * sender waits behind is not (recvmsg, poll, a full send buffer), neither are a
+ * message after a pause and an answer; and a stream that just ends goes out when
+ * the limit has passed.  Nor is a sender with many peers, which is held back if it only
+ * sends, and not if it sleeps between its messages.
+ */
+#include "../api/rds_util.h"
+#include "../api/rds_netns.h"
+
+#include "kselftest_harness.h"
+
+#define LIMIT_US	"1000000"
+#define PARAM		"/sys/module/rds_tcp/parameters/hold_us"
+#define BURST		200
+#define PEERS		32
+#define HELD		12		/* the last ones: by then it is a stream */
+#define FIRST_HELD	(PEERS - HELD)
+
+/* The limit as it was, to be written back. */
+static int read_param(char *v, size_t size)
+{
+	int fd = open(PARAM, O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	memset(v, 0, size);
+	n = read(fd, v, size - 1);
+	close(fd);
+	return n > 0 ? 0 : -EIO;
+}
+
+static int write_param(const char *v)
+{
+	int fd = open(PARAM, O_WRONLY);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, v, strlen(v));
+	close(fd);
+	return n < 0 ? -1 : 0;
+}
+
+FIXTURE(hold)
+{
+	char old[16];
+	int a, b;
+};
+
+FIXTURE_SETUP(hold)
+{
+	char buf[64];
+
+	ASSERT_EQ(0, read_param(self->old, sizeof(self->old)));
+	ASSERT_EQ(0, ns_pair());
+	self->a = rds_bound_in(0, "10.1.0.1", 4000);
+	self->b = rds_bound_in(1, "10.1.0.2", 4001);
+	ASSERT_LE(0, self->a);
+	ASSERT_LE(0, self->b);
+	/* the link is up, and its handshake over */
+	ASSERT_EQ(4, send_to(self->a, "10.1.0.2", 4001, "warm", 4, 0));
+	ASSERT_EQ(4, recv_wait(self->b, buf, sizeof(buf)));
+	ASSERT_EQ(4, send_to(self->b, "10.1.0.1", 4000, "warm", 4, 0));
+	ASSERT_EQ(4, recv_wait(self->a, buf, sizeof(buf)));
+	sleep(1);
+	ASSERT_EQ(0, write_param(LIMIT_US));
+}
+
+FIXTURE_TEARDOWN(hold)
+{
+	write_param(self->old);
+	close(self->a);
+	close(self->b);
+}
+
+/* Takes what is there now; how many. */
+static int take(int fd)
+{
+	char buf[64];
+	int n = 0;
+
+	while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0)
+		n++;
+	return n;
+}
+
+/* Takes from all @nr until @want are there or @ms have passed. */
+static int take_from(const int *fd, int nr, int want, int ms)
+{
+	__s64 end = now_ms() + ms;
+	int n = 0, i;
+
+	do {
+		for (i = 0; i < nr; i++)
+			n += take(fd[i]);
+		if (n < want)
+			usleep(5000);
+	} while (n < want && now_ms() < end);
+	return n;
+}
+
+static int take_for(int fd, int want, int ms)
+{
+	return take_from(&fd, 1, want, ms);
+}
+
+/* A stream, the end of which is held back: how many of it have come. */
+static int stream(int a, int b)
+{
+	int i, n;
+
+	for (i = 0; i < BURST; i++)
+		if (send_to(a, "10.1.0.2", 4001, "small", 5, 0) != 5)
+			return -errno;
+	n = take_for(b, BURST, 200);
+	return n;
+}
+
+TEST_F(hold, until_the_limit)
+{
+	__s64 start = now_ms(), took;
+	int n = stream(self->a, self->b);
+
+	ASSERT_LE(0, n);
+	EXPECT_GT(BURST, n) TH_LOG("nothing is held back: the other cases prove nothing");
+	n += take_for(self->b, BURST - n, 10000);
+	took = now_ms() - start;
+	EXPECT_EQ(BURST, n);
+	EXPECT_LE(900, took);
+	EXPECT_GT(2000 * slow(), took);
+	TH_LOG("the last came after %lld ms", (long long)took);
+}
+
+TEST_F(hold, recvmsg_pushes)
+{
+	int n = stream(self->a, self->b);
+	char buf[64];
+
+	ASSERT_GT(BURST, n);
+	ASSERT_EQ(0, set_timeo(self->a, SO_RCVTIMEO, 50));
+	EXPECT_EQ(-1, recv(self->a, buf, sizeof(buf), 0));
+	EXPECT_EQ(BURST, n + take_for(self->b, BURST - n, 300));
+}
+
+TEST_F(hold, poll_pushes)
+{
+	int n = stream(self->a, self->b);
+
+	ASSERT_GT(BURST, n);
+	EXPECT_EQ(0, poll_for(self->a, POLLIN, 0));
+	EXPECT_EQ(BURST, n + take_for(self->b, BURST - n, 300));
+}
+
+/* Who does not wait in the call waits outside of it. */
+TEST_F(hold, refused_for_room_pushes)
+{
+	int i, sent, n;
+
+	ASSERT_LE(0, stream(self->a, self->b));
+	ASSERT_EQ(0, set_int(self->a, SOL_SOCKET, SO_SNDBUF, 1000));
+	for (i = 0; i < 5; i++) {
+		take_for(self->b, 1000000, 1300);
+		sent = 0;
+		while (send_to(self->a, "10.1.0.2", 4001, "small", 5, MSG_DONTWAIT) == 5)
+			sent++;
+		ASSERT_EQ(EAGAIN, errno);
+		n = take_for(self->b, sent, 300);
+		EXPECT_EQ(sent, n);
+	}
+}
+
+TEST_F(hold, close_that_lingers_pushes)
+{
+	struct linger l = { .l_onoff = 1, .l_linger = 5 };
+	int n = stream(self->a, self->b);
+	__s64 start = now_ms();
+
+	ASSERT_GT(BURST, n);
+	ASSERT_EQ(0, setsockopt(self->a, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+	ASSERT_EQ(0, close(self->a));
+	EXPECT_GT(300 * slow(), now_ms() - start);
+	EXPECT_EQ(BURST, n + take_for(self->b, BURST - n, 300));
+	self->a = -1;
+}
+
+/* A sender that waits for room would otherwise get it once a second. */
+TEST_F(hold, full_buffer_pushes)
+{
+	__s64 start;
+	int i;
+
+	ASSERT_EQ(0, set_int(self->a, SOL_SOCKET, SO_SNDBUF, 1000));
+	ASSERT_EQ(0, stream(self->a, self->b) < 0);
+	start = now_ms();
+	for (i = 0; i < 4000; i++) {
+		ASSERT_EQ(5, send_to(self->a, "10.1.0.2", 4001, "small", 5, 0));
+		if (i % 100 == 99)
+			take(self->b);
+	}
+	TH_LOG("4000 messages through a small buffer took %lld ms", (long long)(now_ms() - start));
+	EXPECT_GT(3000, now_ms() - start);
+}
+
+/* What comes after a pause goes at once, and a request is answered at once. */
+TEST_F(hold, not_lone_ones)
+{
+	__s64 start;
+	char buf[64];
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		usleep(1100000);
+		start = now_ms();
+		ASSERT_EQ(4, send_to(self->a, "10.1.0.2", 4001, "lone", 4, 0));
+		ASSERT_EQ(4, recv_wait(self->b, buf, sizeof(buf)));
+		EXPECT_GT(300, now_ms() - start);
+		start = now_ms();
+		ASSERT_EQ(6, send_to(self->b, "10.1.0.1", 4000, "answer", 6, 0));
+		ASSERT_EQ(6, recv_wait(self->a, buf, sizeof(buf)));
+		EXPECT_GT(300, now_ms() - start);
+	}
+}
+
+/* --- one socket, many peers: no path has a stream of its own */
+
+FIXTURE(fan)
+{
+	char old[16];
+	int a, b[PEERS];
+};
+
+static char *peer(int i)
+{
+	static char s[16];
+
+	snprintf(s, sizeof(s), "10.1.0.%d", 10 + i);
+	return s;
+}
+
+FIXTURE_SETUP(fan)
+{
+	char buf[64];
+	int i;
+
+	ASSERT_EQ(0, read_param(self->old, sizeof(self->old)));
+	ASSERT_EQ(0, ns_pair());
+	self->a = rds_bound_in(0, "10.1.0.1", 4000);
+	ASSERT_LE(0, self->a);
+	ASSERT_EQ(0, ns_enter(rds_ns[1]));
+	for (i = 0; i < PEERS; i++)
+		ASSERT_EQ(0, nl_addr("eth0", peer(i), 24, 1));
+	ASSERT_EQ(0, ns_enter(rds_ns[0]));
+	for (i = 0; i < PEERS; i++) {
+		self->b[i] = rds_bound_in(1, peer(i), 4001);
+		ASSERT_LE(0, self->b[i]);
+		ASSERT_EQ(4, send_to(self->a, peer(i), 4001, "warm", 4, 0));
+		ASSERT_EQ(4, recv_wait(self->b[i], buf, sizeof(buf)));
+	}
+	/* the handshake is over: what comes next is no answer to it */
+	usleep(300000);
+	for (i = 0; i < PEERS; i++) {
+		ASSERT_EQ(4, send_to(self->a, peer(i), 4001, "warm", 4, 0));
+		ASSERT_EQ(4, recv_wait(self->b[i], buf, sizeof(buf)));
+	}
+	usleep(1100000);
+}
+
+FIXTURE_TEARDOWN(fan)
+{
+	int i;
+
+	write_param(self->old);
+	close(self->a);
+	for (i = 0; i < PEERS; i++)
+		close(self->b[i]);
+}
+
+/* From the last ones, by which the sender is known for what it is. */
+static int fan_take(const int *b, int want, int ms)
+{
+	return take_from(b + FIRST_HELD, HELD, want, ms);
+}
+
+/*
+ * One message to each, without a pause, after none for longer than the limit: how many of the last
+ * ones have not come soon.  All but a few: what a worker sends, because it was at it, it does not
+ * hold back.
+ */
+static int fan_out(int a, const int *b)
+{
+	int i;
+
+	for (i = 0; i < PEERS; i++)
+		if (send_to(a, peer(i), 4001, "small", 5, 0) != 5)
+			return -errno;
+	return HELD - fan_take(b, HELD, 200);
+}
+
+TEST_F(fan, until_the_limit)
+{
+	int held;
+
+	ASSERT_EQ(0, write_param(LIMIT_US));
+	held = fan_out(self->a, self->b);
+	EXPECT_LE(HELD / 2, held);
+	EXPECT_EQ(held, fan_take(self->b, held, 10000));
+}
+
+TEST_F(fan, recvmsg_pushes_all)
+{
+	char buf[64];
+	int held;
+
+	ASSERT_EQ(0, write_param(LIMIT_US));
+	held = fan_out(self->a, self->b);
+	EXPECT_LE(HELD / 2, held);
+	ASSERT_EQ(0, set_timeo(self->a, SO_RCVTIMEO, 50));
+	EXPECT_EQ(-1, recv(self->a, buf, sizeof(buf), 0));
+	EXPECT_EQ(held, fan_take(self->b, held, 300));
+}
+
+/* A stream, held for 200 ms, does not wait for the timer of what is held for 800. */
+TEST_F(fan, stream_beside_the_patient)
+{
+	__s64 start, took;
+	int other, i;
+
+	ASSERT_EQ(0, write_param("200000"));
+	EXPECT_LE(HELD / 2, fan_out(self->a, self->b));
+	other = rds_bound_in(0, "10.1.0.1", 5000);
+	ASSERT_LE(0, other);
+	start = now_ms();
+	for (i = 0; i < BURST; i++)
+		ASSERT_EQ(5, send_to(other, peer(0), 4001, "small", 5, 0));
+	EXPECT_EQ(BURST + 1, take_for(self->b[0], BURST + 1, 10000));
+	took = now_ms() - start;
+	TH_LOG("the end of the stream came after %lld ms", (long long)took);
+	EXPECT_GT(400 * slow(), took);
+	close(other);
+}
+
+/* What another sender waits behind is pushed, and ours not; unless both have the same bit of 64. */
+TEST_F(fan, waits_of_others_do_not)
+{
+	int other, i, round, held = 0, n = 0;
+
+	ASSERT_EQ(0, write_param(LIMIT_US));
+	for (round = 0; round < 4 && n == held; round++) {
+		usleep(1100000);
+		held = fan_out(self->a, self->b);
+		ASSERT_LE(HELD / 2, held);
+		other = rds_bound_in(0, "10.1.0.1", 5000 + round);
+		ASSERT_LE(0, other);
+		for (i = 0; i < BURST; i++)
+			ASSERT_EQ(5, send_to(other, peer(0), 4001, "small", 5, 0));
+		EXPECT_EQ(0, poll_for(other, POLLIN, 0));
+		n = fan_take(self->b, held, 100);
+		EXPECT_EQ(held, n + fan_take(self->b, held - n, 10000));
+		EXPECT_LE(BURST, take_for(self->b[0], BURST, 1000));
+		close(other);
+	}
+	EXPECT_GT(held, n);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* The limit is 50 ms for a stream and 200 ms for a sender with many peers; this one is neither. */
+TEST_F(fan, sleepers_are_not_held)
+{
+	int i, took[BURST / 4];
+	char buf[64];
+	__s64 start;
+
+	ASSERT_EQ(0, write_param("50000"));
+	for (i = 0; i < BURST / 4; i++) {
+		usleep(3000);
+		start = now_ms();
+		ASSERT_EQ(5, send_to(self->a, peer(i % PEERS), 4001, "small", 5, 0));
+		ASSERT_EQ(5, recv_wait(self->b[i % PEERS], buf, sizeof(buf)));
+		took[i] = now_ms() - start;
+	}
+	qsort(took, BURST / 4, sizeof(int), by_size);
+	EXPECT_GT(25, took[BURST / 8]) TH_LOG("the median was %d ms", took[BURST / 8]);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Our rds_tcp with an in-tree peer at either end, and with itself, to the in-tree one with itself.
+# Not a test of "make check": it takes minutes and a machine of its own.
+#
+#	make speed TRANSPORT=tcp [ROUNDS=5]
+#
+# Prints for each figure both medians and the ratios; the exit status is 1 if one is below 1.
+MODULE=rds_tcp
+PAIRS=${PAIRS:-ours:ours ours:intree intree:ours intree:intree}
+FIGURES="msg64:messages:64:40000 msg1k:messages:1024:40000 msg8k:messages:8192:12000
+	msg64k:messages:65536:3000 msg1m:messages:1048576:200 ask64:messages:64:3000:1"
+# shellcheck source=common.sh
+. "${SELFTESTS:-$(dirname "$0")/..}/speed/common.sh"
+
+rounds
+report

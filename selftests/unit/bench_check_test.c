@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/* vm: nodes=0 timeout=60 */
+/* What rds-bench says of a message that is not as it should be. */
+#include "unit.h"
+#include "../../tools/bench/check.h"
+
+#define RUN	0x1122334455667788ULL
+
+static unsigned char message[MAX_SIZE] __attribute__((aligned(8)));
+
+static struct msg_head *make(unsigned int flow, uint64_t seq, uint32_t len)
+{
+	struct msg_head fields = { .len = len, .kind = MSG_DATA, .flow = flow, .seq = seq,
+				   .run = RUN };
+	struct msg_head *h = (struct msg_head *)message;
+
+	check_head(h, &fields);
+	memcpy(h + 1, check_payload(flow, seq), len - sizeof(*h));
+	return h;
+}
+
+static struct checker fresh(void)
+{
+	struct checker c = { .run = RUN, .nflows = 4 };
+
+	return c;
+}
+
+static void good_messages(void)
+{
+	static const uint32_t sizes[] = { MIN_SIZE, 40, 64, 1024, 1064, 8192, 65536, MAX_SIZE };
+	struct checker c = fresh();
+	unsigned int i, flow, seq = 0;
+
+	for (i = 0; i < 8; i++) {
+		for (flow = 0; flow < 4; flow++) {
+			make(flow, seq, sizes[i]);
+			EXPECT_EQ(check_message(&c, message, sizes[i]), CHECK_OK);
+		}
+		seq++;
+	}
+}
+
+static void order(void)
+{
+	struct checker c = fresh();
+
+	make(1, 0, 64);
+	EXPECT_EQ(check_message(&c, message, 64), CHECK_OK);
+	EXPECT_EQ(check_message(&c, message, 64), CHECK_AGAIN);
+	make(1, 3, 64);
+	EXPECT_EQ(check_message(&c, message, 64), CHECK_GAP);
+	EXPECT_EQ(c.gap, 2);
+	make(1, 2, 64);
+	EXPECT_EQ(check_message(&c, message, 64), CHECK_AGAIN);
+	make(1, 4, 64);
+	EXPECT_EQ(check_message(&c, message, 64), CHECK_OK);
+	make(2, 0, 64);
+	EXPECT_EQ(check_message(&c, message, 64), CHECK_OK);
+}
+
+/* Up to 1 KiB, and thoroughly at any length, no bit can be wrong. */
+static void every_bit(uint32_t len, bool thorough, uint32_t step)
+{
+	struct checker c = fresh();
+	uint32_t bit;
+
+	c.thorough = thorough;
+	make(0, 5, len);
+	c.next[0] = 5;
+	for (bit = 0; bit < 8 * len; bit += step) {
+		message[bit / 8] ^= 1 << bit % 8;
+		c.next[0] = 5;
+		EXPECT(check_message(&c, message, len) != CHECK_OK);
+		message[bit / 8] ^= 1 << bit % 8;
+	}
+	c.next[0] = 5;
+	EXPECT_EQ(check_message(&c, message, len), CHECK_OK);
+}
+
+static void each_bit_flipped(void)
+{
+	every_bit(MIN_SIZE, false, 1);
+	every_bit(64, false, 1);
+	every_bit(1024, false, 1);
+	every_bit(65536, true, 61);
+}
+
+/* Of a long message some bytes are compared each time, all within 16 times. */
+static void samples_reach_each_byte(void)
+{
+	const uint32_t len = 8192 + 72;
+	struct checker c = fresh();
+	unsigned int seen;
+	uint64_t seq;
+	uint32_t at;
+
+	for (at = sizeof(struct msg_head); at < len; at += 7) {
+		seen = 0;
+		for (seq = 0; seq < 16; seq++) {
+			make(0, seq, len);
+			message[at] ^= 1;
+			c.next[0] = seq;
+			seen += check_message(&c, message, len) == CHECK_CONTENT;
+		}
+		EXPECT(seen);
+	}
+}
+
+/* A page that belongs elsewhere never passes. */
+static void page_misplaced(void)
+{
+	const uint32_t len = 65536;
+	struct checker c = fresh();
+	unsigned int page;
+
+	for (page = 1; page < 16; page++) {
+		make(0, 9, len);
+		memcpy(message + page * 4096, message + (page - 1) * 4096, 4096);
+		c.next[0] = 9;
+		EXPECT_EQ(check_message(&c, message, len), CHECK_CONTENT);
+		make(0, 9, len);
+		memcpy(message + page * 4096, check_payload(0, 8), 4096);
+		EXPECT_EQ(check_message(&c, message, len), CHECK_CONTENT);
+	}
+}
+
+static void wrong_length_and_origin(void)
+{
+	struct checker c = fresh();
+
+	make(0, 0, 128);
+	EXPECT_EQ(check_message(&c, message, 120), CHECK_LENGTH);
+	EXPECT_EQ(check_message(&c, message, 136), CHECK_LENGTH);
+	EXPECT_EQ(check_message(&c, message, 31), CHECK_SHORT);
+	EXPECT_EQ(check_message(&c, message, 0), CHECK_SHORT);
+	c.run++;
+	EXPECT_EQ(check_message(&c, message, 128), CHECK_FOREIGN);
+	c.run--;
+	make(4, 0, 128);
+	EXPECT_EQ(check_message(&c, message, 128), CHECK_FOREIGN);
+	make(0, 0, 128);
+	EXPECT_EQ(check_message(&c, message, 128), CHECK_OK);
+}
+
+static const struct unit_test tests[] = {
+	CASE(good_messages),
+	CASE(order),
+	CASE(each_bit_flipped),
+	CASE(samples_reach_each_byte),
+	CASE(page_misplaced),
+	CASE(wrong_length_and_origin),
+};
+
+int main(void)
+{
+	check_init();
+	return unit_main(tests, ARRAY_SIZE(tests));
+}

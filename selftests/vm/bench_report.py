@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Turns what bench.py measured into tables: ratios with their spread, costs, and
+instructions by function."""
+
+import bisect
+import io
+import re
+import statistics
+
+PEERS = ["tcp", "tcpn", "sctp", "tipc", "udp"]
+# From issue 5: ratio to the in-tree module under the instruction clock. Ping-pong is
+# a time: there at most so much, elsewhere at least.
+GOALS = {"stream/64": 4, "stream/1K": 2.8, "stream/8K": 3.6, "stream/64K": 6, "stream/1M": 7,
+         "pingpong/64": 0.52, "pingpong/64K": 0.2, "fanin/64/16": 2}
+CLOCKS = {"icount": "instructions, 1 CPU", "wall": "wall clock, 2 CPUs"}
+
+
+def is_time(cell):
+    return cell.startswith(("pingpong", "beside"))
+
+
+def value(r):
+    """Beside a stream it is the late round trips that matter."""
+    if r["cell"].startswith("beside"):
+        return r["p99_us"]
+    return r["median_us"] if is_time(r["cell"]) else r["rate"]
+
+
+def pick(results, clock, cell, kind, transport):
+    """Round number: value."""
+    return {r["round"]: value(r) for r in results if r["ok"] and r["clock"] == clock and r["cell"] == cell
+            and r["kind"] == kind and r["transport"] == transport}
+
+
+def ratio(ours, theirs):
+    """Middle and extremes of the rounds' ratios, as text; and the middle."""
+    each = [ours[n] / theirs[n] for n in ours if theirs.get(n)]
+    if not each:
+        return "-", None
+    middle = statistics.median(each)
+    if len(each) == 1:
+        return f"{middle:.2f}", middle
+    return f"{middle:.2f} ({min(each):.2f}-{max(each):.2f})", middle
+
+
+def absolute(values, cell):
+    if not values:
+        return "-"
+    middle = statistics.median(values.values())
+    if is_time(cell):
+        return f"{middle:.1f} us"
+    return f"{middle:,.0f}/s" if middle >= 1000 else f"{middle:.1f}/s"
+
+
+def cells_of(results, clock):
+    return list(dict.fromkeys(r["cell"] for r in results if r["clock"] == clock))
+
+
+def goal(cell, clock, middle):
+    wanted = GOALS.get(cell) if clock == "icount" else None
+    if wanted is None or middle is None:
+        return "-"
+    met = middle <= wanted if is_time(cell) else middle >= wanted
+    return f"{'≤' if is_time(cell) else '≥'} {wanted:g} {'met' if met else '**missed**'}"
+
+
+def fair(results, clock, cell, kind):
+    each = [r["least_most"] for r in results if r["ok"] and r["clock"] == clock and r["cell"] == cell and
+            r["kind"] == kind and r["transport"] == "rds" and r["least_most"] is not None]
+    return f"{min(each):.2f}" if each else "-"
+
+
+def row(results, clock, cell):
+    ours = pick(results, clock, cell, "ours", "rds")
+    intree = pick(results, clock, cell, "intree", "rds")
+    text, middle = ratio(ours, intree)
+    words = [CLOCKS[clock], cell, absolute(intree, cell), absolute(ours, cell), text, goal(cell, clock, middle)]
+    words += [ratio(ours, pick(results, clock, cell, "ours", p))[0] for p in PEERS]
+    words.append(f"{fair(results, clock, cell, 'ours')}, {fair(results, clock, cell, 'intree')}"
+                 if not cell.startswith("stream") and not is_time(cell) else "-")
+    return words
+
+
+def markdown(head, rows, out):
+    print("| " + " | ".join(head) + " |", file=out)
+    print("|" + " --- |" * len(head), file=out)
+    for r in rows:
+        print("| " + " | ".join(r) + " |", file=out)
+
+
+def table(results, out):
+    head = ["clock", "cell", "in-tree", "ours", "ours : in-tree", "goal"]
+    head += [f"ours : {p}" for p in PEERS] + ["least/most: ours, in-tree"]
+    rows = [row(results, clock, cell) for clock in CLOCKS for cell in cells_of(results, clock)]
+    print(file=out)
+    markdown(head, rows, out)
+    print(file=out)
+
+
+def costs(results, out):
+    """Per message (per round trip): nanoseconds are instructions under the instruction clock."""
+    def middle(cell, kind, transport, name, digits):
+        each = [r[name] for r in results if r["ok"] and r["clock"] == "icount" and r["cell"] == cell and
+                r["kind"] == kind and r["transport"] == transport and r[name] is not None]
+        return f"{statistics.median(each):,.{digits}f}" if each else "-"
+    columns = [("intree", "rds"), ("ours", "rds")] + [("ours", p) for p in PEERS]
+    names = ["in-tree", "ours"] + PEERS
+    rows = []
+    for cell in cells_of(results, "icount"):
+        for name, what, digits in (("ns", "instructions", 0), ("switches", "context switches", 2),
+                                   ("wakeups", "wake-ups", 2)):
+            rows.append([cell, what] + [middle(cell, k, t, name, digits) for k, t in columns])
+    if rows:
+        markdown(["cell", "per message"] + names, rows, out)
+        print(file=out)
+
+
+def control(results, out):
+    """How alike the boots are: framed TCP with the one module and with the other."""
+    for clock in CLOCKS:
+        each = []
+        for cell in cells_of(results, clock):
+            middle = ratio(pick(results, clock, cell, "ours", "tcp"), pick(results, clock, cell, "intree", "tcp"))[1]
+            if middle:
+                each.append(middle)
+        if each:
+            print(f"Framed TCP in the boots with our module to those with the in-tree module ({CLOCKS[clock]}): "
+                  f"{min(each):.2f} to {max(each):.2f}.\n", file=out)
+
+
+def memory(used, out):
+    """Bytes; a connection with both ends and all links, since both are in one guest."""
+    if not used:
+        return
+    kinds = list(used)
+    rows = []
+    for what, words in (("socket", "bound socket"), ("connection", "idle connection, both ends")):
+        each = [used[k][what] for k in kinds]
+        rows.append([words] + [f"{e:,.0f}" for e in each] + [f"{each[0] / each[-1]:.2f}"])
+    markdown(["bytes"] + kinds + [f"{kinds[0]} : {kinds[-1]}"], rows, out)
+    print(file=out)
+
+
+# --- profile
+
+def by_function(lines, symbols):
+    """[name, module, instructions, calls] from a file of profile.so; the most first."""
+    table_ = sorted((int(w[0], 16), w[1], w[2].strip("[]") if len(w) > 2 else "")
+                    for w in (l.split() for l in symbols.splitlines()) if len(w) > 1)
+    addresses = [t[0] for t in table_]
+    found = {}
+    for line in lines:
+        words = line.split()
+        if words[0] == "user":
+            found[("user space", "user")] = [int(words[1]), 0]
+            continue
+        addr, insns, times = int(words[0], 16), int(words[1]), int(words[2])
+        at = bisect.bisect_right(addresses, addr) - 1
+        start, name, module = table_[at] if at >= 0 else (0, "?", "?")
+        entry = found.setdefault((name, module), [0, 0])
+        entry[0] += insns * times
+        if addr == start:
+            entry[1] += times
+    return sorted(([n, m, i, c] for (n, m), (i, c) in found.items()), key=lambda e: -e[2])
+
+
+# Which part of the system a function belongs to, by its name; the first that fits.
+GROUPS = [(name, re.compile(pattern)) for name, pattern in (
+    ("copies", r"copy_(user|to_|from_|page)|_copy_|memcpy|copy_user|rep_movs|copyin|copyout|iov_iter|_iter$|memset|memmove|clear_page"),
+    ("locks", r"spin_|_lock(_|$)|_unlock|lock_sock|release_sock|mutex|rcu_read|local_bh|down_|up_(read|write)"),
+    ("alloc, free", r"kmem_|kmalloc|kfree|slab|slub|page_(frag|pool|alloc|ref)|alloc_(page|skb|frozen)|free_(page|unref|frozen)|get_page|put_page|folio|mem_cgroup|charge|rmqueue|memcg|__free|kvfree|kvmalloc|___slab"),
+    ("scheduler, wake-ups, work", r"sched|wake|wait|task|_rq|enqueue_|dequeue_|update_(curr|load|se|cfs)|pick_|switch|queue_work|worker|process_one_work|kthread|entity|cfs|eevdf|ttwu|prepare_to|finish_|cpuacct|psi_|fpregs|load_balance|idle|vruntime"),
+    ("TCP/IP", r"tcp|^ip_|^__ip|inet|ipv4|nf_|fib_|dst_|rt_|neigh|^udp|^sctp|^tipc|icmp|route"),
+    ("skb, device", r"skb|^net(if|dev)|dev_|veth|napi|gro_|gso|softirq|xmit|eth_|qdisc|rx_action|backlog|flow_dissect|pskb"),
+    ("timers, clock", r"timer|hrtimer|clock|ktime|timekeep|tick|jiff|lapic|apic|time_"),
+    ("socket layer, system calls", r"sock|syscall|^do_sys|__sys_|__x64|entry_|fdget|fput|fget|epoll|ep_|poll|import_|msghdr|security|apparmor|audit|exit_to_user|move_addr|sendmsg|recvmsg|vfs"),
+)]
+
+CALLS = ["__tcp_transmit_skb", "tcp_sendmsg_locked", "tcp_recvmsg_locked", "tcp_read_sock", "lock_sock_nested",
+         "_raw_spin_lock", "_raw_spin_lock_bh", "_raw_spin_lock_irqsave", "try_to_wake_up", "__schedule",
+         "process_one_work", "__alloc_skb", "skb_clone", "kmem_cache_alloc_noprof", "kmem_cache_free",
+         "__alloc_pages_noprof", "mod_timer", "_copy_to_iter", "_copy_from_iter", "do_syscall_64"]
+
+
+def group(name, module):
+    if module == "user":
+        return "user space"
+    if module.startswith("rds"):
+        return "the protocol module itself"
+    for title, pattern in GROUPS:
+        if pattern.search(name):
+            return title
+    return "other"
+
+
+def groups_table(found, out):
+    columns = []
+    for p in found:
+        sums = {}
+        for name, module, insns, _ in p["functions"]:
+            sums[group(name, module)] = sums.get(group(name, module), 0) + insns
+        sums["all"] = sum(sums.values())
+        columns.append({k: v / p["messages"] for k, v in sums.items()})
+    order = ["all", "user space", "the protocol module itself"] + [t for t, _ in GROUPS] + ["other"]
+    markdown(["instructions per message"] + titles(found),
+             [[t] + [f"{c.get(t, 0):,.0f}" for c in columns] for t in order], out)
+    print(file=out)
+
+
+def calls_table(found, out):
+    rows = []
+    for name in CALLS:
+        each = [next((e[3] for e in p["functions"] if e[0] == name), 0) / p["messages"] for p in found]
+        if any(each):
+            rows.append([name] + [f"{e:.2f}" for e in each])
+    markdown(["calls per message"] + titles(found), rows, out)
+    print(file=out)
+
+
+def titles(found):
+    return [f"{p['kind'] if p['transport'] == 'rds' else p['transport']} {p['cell']}" for p in found]
+
+
+def functions_table(found, cell, out, lines=45):
+    """The functions in which our module's message spends most, and the in-tree module's beside it."""
+    mine = [p for p in found if p["cell"] == cell]
+    if not mine:
+        return
+    first = mine[0]
+    lookup = [{(e[0], e[1]): e for e in p["functions"]} for p in mine]
+    rows = []
+    for name, module, _, _ in first["functions"][:lines]:
+        words = [name + (f" [{module}]" if module not in ("", "user") else "")]
+        for p, known in zip(mine, lookup):
+            e = known.get((name, module))
+            words.append(f"{e[2] / p['messages']:,.0f} ({e[3] / p['messages']:.2f})" if e else "-")
+        rows.append(words)
+    markdown([f"function: instructions (calls) per message"] + titles(mine), rows, out)
+    print(file=out)
+
+
+def profile(found, out):
+    found = [p for p in found if p["messages"]]
+    if not found:
+        return
+    for cell in dict.fromkeys(p["cell"] for p in found):
+        these = [p for p in found if p["cell"] == cell]
+        groups_table(these, out)
+        calls_table(these, out)
+    functions_table(found, found[0]["cell"], out)
+
+
+DOCUMENT = """<!-- SPDX-License-Identifier: GPL-2.0 -->
+# Measured
+
+Written by `{command}` at {commit}; do not edit.
+
+Kernel {kernel}, {runs} rounds of alternating boots, {seconds} s for each figure, two network
+namespaces joined by veth in one guest, buffers of 1 MiB (4 MiB for messages of 1 MiB), each message
+verified. Under the instruction clock (`-icount shift=0,sleep=off`, one processor, QEMU's CPU without
+`erms` and `fsrm`) a nanosecond is an instruction; idle time is skipped. On the wall clock (emulated,
+two processors, {cpu}) only ratios mean something, and neighbours disturb them.
+
+A ratio is the middle of the rounds, in brackets the least and the most. `pingpong` is a time, the
+median of round trips, and `beside` that of the slowest hundredth: small ratios are good. `tcp` is framed TCP with TCP_NODELAY and epoll, `tcpn`
+the same with Nagle's algorithm, `sctp` one-to-many, `tipc` SOCK_RDM over its link with credits of
+its user, `udp` whatever arrives. `Documentation/performance/index.rst` says more.
+"""
+
+
+def document(results, found, used, about):
+    out = io.StringIO()
+    out.write(DOCUMENT.format(**about))
+    table(results, out)
+    control(results, out)
+    out.write("## Cost\n\nUnder the instruction clock; for `pingpong`, per round trip; for `beside`, per message of the stream.\n\n")
+    costs(results, out)
+    if used:
+        out.write("## Memory\n\nWhat the kernel has free, before and after 2,000 sockets and 200 connections.\n\n")
+        memory(used, out)
+    if found:
+        out.write("## Where the instructions go\n\nCounted by a plugin of QEMU. Groups are by function "
+                  "name, so their borders are rough; calls are exact.\n\n")
+        profile(found, out)
+    return out.getvalue().rstrip("\n") + "\n"

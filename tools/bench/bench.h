@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of rds-bench share. */
+#ifndef RDS_BENCH_H
+#define RDS_BENCH_H
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "check.h"
+
+#define MAX_SAMPLES	(1U << 18)
+#define MAX_CELLS	64
+#define MAX_PROTOS	8
+
+enum work { STREAM, PINGPONG, FANOUT, FANIN, SOCKETS, BESIDE, NR_WORKS };
+
+/* One measurement: a kind of work, a message size, how many peers. */
+struct cell {
+	enum work work;
+	unsigned int size;
+	unsigned int n;
+};
+
+enum spoil { SPOIL_NOT, SPOIL_FLIP, SPOIL_HEAD, SPOIL_CUT, SPOIL_RUN, SPOIL_DROP, SPOIL_DUP,
+	     SPOIL_SWAP, NR_SPOILS };
+
+struct options {
+	double seconds;
+	unsigned int repeat;
+	const char *tx_ns, *rx_ns;
+	struct in_addr tx, rx;
+	enum spoil spoil;
+	bool thorough, wakeups, mark, json, quiet;
+	const char *plot;
+};
+
+extern struct options opt;
+
+/* A transport under test. */
+struct proto {
+	const char *name;
+	const char *title;
+	unsigned int max_size;
+	bool reliable;			/* a gap is an error, not a figure */
+	bool stream;			/* needs framing, connections and epoll */
+	bool nagle;
+	bool eor;			/* messages come in parts, the last with MSG_EOR */
+	/* Return: a bound socket, or -1 with errno. */
+	int (*open)(const struct proto *p, const struct sockaddr_in *local, int buf, bool rx);
+	/* How many messages may be on the way to one receiver; NULL: no limit. */
+	unsigned int (*window)(unsigned int size);
+};
+
+extern const struct proto protos[];
+extern const unsigned int nr_protos;
+
+struct flow_count {
+	volatile uint64_t received;
+	volatile uint64_t lost;
+	uint64_t pad[6];		/* a cache line for each writer */
+};
+
+/* Between the processes of one run. */
+struct shared {
+	volatile int ready, go, stop, measuring, finish, failed;
+	char why[200];
+	uint64_t run;
+	struct sockaddr_storage addr[MAX_FLOWS];	/* of the receiving sockets */
+	socklen_t addr_len[MAX_FLOWS];
+	struct flow_count flow[MAX_FLOWS];
+	uint32_t nsamples[MAX_FLOWS];
+	uint32_t sample[MAX_SAMPLES];			/* ns of a round trip */
+};
+
+/* A run as its processes see it. */
+struct job {
+	const struct proto *proto;
+	struct cell cell;
+	struct shared *sh;
+	unsigned int base;		/* first port */
+	int buf;			/* bytes for the socket buffers */
+	unsigned int nflows, nsenders, nsocks, nreceivers;
+};
+
+struct result {
+	const struct proto *proto;
+	struct cell cell;
+	bool failed;
+	char why[200];
+	uint64_t messages, lost;
+	double seconds, rate, ns;
+	double ctxsw, wakeups;		/* per message; below 0: not known */
+	double fairness;		/* least and most served flow */
+	double median, p99;		/* microseconds of a round trip, where is_time() */
+};
+
+struct peer {
+	struct sockaddr_storage addr;
+	socklen_t len;			/* 0: the socket is connected */
+};
+
+/* The sockets that one process reads, and what it makes of the messages. */
+struct rx {
+	const struct job *job;
+	struct checker check;
+	unsigned int nfds;
+	int fd[MAX_FLOWS];
+	struct frames *frames[MAX_FLOWS];
+	char *buf;
+	uint64_t room;			/* bytes in @buf */
+	void (*taken)(struct rx *rx, const struct msg_head *h, unsigned int i,
+		      const struct peer *from);
+	unsigned int ended, flows;	/* that have, and that there are */
+	uint64_t credit[MAX_FLOWS];	/* messages that the peer has taken */
+};
+
+/* send.c */
+void send_process(const struct job *job, unsigned int index) __attribute__((noreturn));
+
+/* receive.c */
+void receive_process(const struct job *job, unsigned int index) __attribute__((noreturn));
+void rx_init(struct rx *rx, const struct job *job);
+void rx_add(struct rx *rx, int fd);
+int rx_receive(struct rx *rx, unsigned int i, int flags);
+void rx_message(struct rx *rx, unsigned int i, const void *buf, size_t len,
+		const struct peer *from);
+
+/* socket.c */
+void fail(struct shared *sh, const char *fmt, ...) __attribute__((noreturn, format(printf, 2, 3)));
+void send_message(const struct job *job, int fd, const struct peer *to,
+		  const struct msg_head *h, const void *payload, size_t payload_len);
+unsigned int job_window(const struct job *job);
+unsigned int job_size(const struct job *job, unsigned int flow);
+bool job_is_pinged(const struct job *job, unsigned int flow);
+
+/* tcp.c */
+struct frames *frames_new(unsigned int size);
+int frames_read(struct rx *rx, unsigned int i, int flags);
+
+/* run.c */
+void run_cell(const struct proto *p, const struct cell *c, struct result *r);
+uint64_t now_ns(void);
+
+/* cost.c */
+struct cost {
+	uint64_t ctxsw, wakeups;
+	bool wakeups_known;
+};
+
+void cost_read(struct cost *c);
+bool cost_count_wakeups(bool on);
+void cost_mark(unsigned int which);
+
+/* report.c, plot.c */
+extern const char * const work_names[NR_WORKS];
+void cell_words(const struct cell *c, char *text, size_t size);
+void report_progress(unsigned int done, unsigned int total, const struct result *r);
+void report_table(const struct result *r, unsigned int n);
+void report_json(const struct result *r, unsigned int n);
+double report_value(const struct result *all, unsigned int n, const struct proto *p,
+		    const struct cell *c);
+bool is_time(const struct cell *c);
+bool same_cell(const struct cell *a, const struct cell *b);
+int plot_svg(const char *path, const struct result *r, unsigned int n);
+
+#endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages that can be verified cheaply.
+ *
+ * The payload of message SEQ of a flow is a piece of one pool of noise, so that
+ * a sender sends it without making it and a receiver compares it without
+ * computing it. Up to 1 KiB every byte is compared; of longer messages 64 bytes
+ * of each KiB, others each time, and the end: a page that is not the right one
+ * is seen at once, a single byte that is always wrong within 16 messages.
+ */
+#include <string.h>
+
+#include "check.h"
+
+#define SPREAD		8192	/* payloads begin at so many places, 8 bytes apart */
+#define BLOCK		1024
+#define SAMPLE		64
+
+static uint64_t pool[SPREAD + MAX_SIZE / 8];
+
+static uint64_t mix(uint64_t v)
+{
+	v ^= v >> 31;
+	v *= 0x7fb5d329728ea185ULL;
+	v ^= v >> 27;
+	v *= 0x81dadef4bc2dd44dULL;
+	return v ^ (v >> 33);
+}
+
+void check_init(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(pool); i++)
+		pool[i] = mix(i + 1);
+}
+
+static uint64_t head_sum(const struct msg_head *h)
+{
+	uint64_t v = (uint64_t)h->len << 32 | (uint32_t)h->kind << 16 | h->flow;
+
+	return mix(v ^ mix(h->seq ^ h->run)) ^ h->seq;
+}
+
+/**
+ * check_head() - complete a head
+ * @h: the head to make
+ * @fields: everything but the sum
+ */
+void check_head(struct msg_head *h, const struct msg_head *fields)
+{
+	*h = *fields;
+	h->sum = head_sum(h);
+}
+
+/**
+ * check_payload() - what follows the head of a message
+ * @flow: the flow
+ * @seq: number of the message in its flow
+ *
+ * Return: at least MAX_SIZE bytes.
+ */
+const void *check_payload(unsigned int flow, uint64_t seq)
+{
+	return pool + (seq * 2053 + flow * 127) % SPREAD;
+}
+
+bool check_head_intact(const struct msg_head *h)
+{
+	return h->sum == head_sum(h);
+}
+
+static bool same_payload(const struct checker *c, const struct msg_head *h, const char *got)
+{
+	const char *want = check_payload(h->flow, h->seq);
+	size_t len = h->len - sizeof(*h), at, off;
+
+	if (len <= BLOCK || c->thorough)
+		return !memcmp(got, want, len);
+	off = h->seq % (BLOCK / SAMPLE) * SAMPLE;
+	for (at = 0; at + BLOCK <= len; at += BLOCK) {
+		if (memcmp(got + at + off, want + at + off, SAMPLE))
+			return false;
+		off = (off + SAMPLE) % BLOCK;
+	}
+	return !memcmp(got + len - SAMPLE, want + len - SAMPLE, SAMPLE);
+}
+
+/**
+ * check_message() - judge what was received
+ * @c: the receiver; learns which message comes next
+ * @buf: the message
+ * @len: bytes received
+ *
+ * A credit has a head only and is not part of the sequence.
+ *
+ * Return: CHECK_OK or what is wrong.
+ */
+enum verdict check_message(struct checker *c, const void *buf, size_t len)
+{
+	const struct msg_head *h = buf;
+	uint64_t next;
+
+	if (len < sizeof(*h))
+		return CHECK_SHORT;
+	if (!check_head_intact(h))
+		return CHECK_HEAD;
+	if (h->run != c->run || h->flow >= c->nflows)
+		return CHECK_FOREIGN;
+	if (h->len != len)
+		return CHECK_LENGTH;
+	if (h->kind == MSG_CREDIT)
+		return CHECK_OK;
+	next = c->next[h->flow];
+	if (h->seq < next)
+		return CHECK_AGAIN;
+	if (!same_payload(c, h, (const char *)(h + 1)))
+		return CHECK_CONTENT;
+	c->next[h->flow] = h->seq + 1;
+	c->gap = h->seq - next;
+	return c->gap ? CHECK_GAP : CHECK_OK;
+}
+
+const char *check_words(enum verdict v)
+{
+	static const char * const words[] = {
+		[CHECK_OK] = "in order",
+		[CHECK_SHORT] = "shorter than its head",
+		[CHECK_LENGTH] = "not as long as its head says",
+		[CHECK_HEAD] = "its head is damaged",
+		[CHECK_FOREIGN] = "not of this run",
+		[CHECK_CONTENT] = "its content is damaged",
+		[CHECK_GAP] = "messages before it are missing",
+		[CHECK_AGAIN] = "it or a later one has come before",
+	};
+
+	return words[v];
+}

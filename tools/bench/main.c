@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rds-bench - the same work over RDS and over what else there is.
+ *
+ * Exit status: 0 all was measured and every message verified, 1 not, 2 usage.
+ */
+#include <arpa/inet.h>
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
+
+struct options opt = { .seconds = 0.5, .repeat = 1 };
+
+static const char * const spoil_names[NR_SPOILS] = {
+	"nothing", "flip", "head", "cut", "run", "drop", "dup", "swap",
+};
+
+static const char * const default_cells[] = {
+	"stream/64", "stream/1K", "stream/8K", "stream/64K", "stream/1M", "pingpong/64",
+	"pingpong/64K", "fanout/64/1", "fanout/64/16", "fanout/64/64", "fanin/64/16",
+	"sockets/64/16", "beside/1M",
+};
+
+static struct cell cells[MAX_CELLS];
+static const struct proto *chosen[MAX_PROTOS];
+static unsigned int ncells, nchosen;
+
+static void usage(FILE *out)
+{
+	fputs("Usage: rds-bench [options] [cell...]\n"
+	      "The same work over RDS, TCP, SCTP, TIPC and UDP; every message is verified.\n\n"
+	      "A cell is WORK/SIZE or WORK/SIZE/N, as in stream/64 or fanin/1K/16. WORK:\n"
+	      "  stream    one socket sends to another\n"
+	      "  pingpong  request and response, N clients\n"
+	      "  fanout    one socket sends to N peers, at N consecutive addresses\n"
+	      "  fanin     N processes send to one socket\n"
+	      "  sockets   N sockets send to N others, between one pair of addresses\n"
+	      "  beside    request and response of 64 bytes, beside a stream of SIZE\n\n"
+	      "  -p list       transports: rds,tcp,tcpn,sctp,tipc,udp (all there are)\n"
+	      "  -t seconds    time for each cell (0.5)\n"
+	      "  -r count      rounds over all cells (1)\n"
+	      "  --tx ADDR     address of the senders, --tx-ns NAME their network namespace\n"
+	      "  --rx ADDR     first address of the receivers, --rx-ns NAME\n"
+	      "  -w            count wake-ups, in a time of its own\n"
+	      "  --verify all  compare every byte of long messages\n"
+	      "  --spoil WHAT  damage one message: flip, head, cut, run, drop, dup, swap\n"
+	      "  --mark        marks for a profile (selftests/vm/profile.c)\n"
+	      "  --json        JSON instead of the table\n"
+	      "  --plot FILE   a picture of the results, as SVG\n"
+	      "  -q            no progress\n"
+	      "  -h, --help    this text\n", out);
+}
+
+static int parse_count(const char *text, char **end, unsigned int *value)
+{
+	unsigned long v;
+
+	errno = 0;
+	v = strtoul(text, end, 10);
+	if (errno || *end == text || *text == '-' || v > UINT32_MAX >> 10)
+		return -1;
+	if (**end == 'K' || **end == 'M') {
+		v <<= **end == 'K' ? 10 : 20;
+		++*end;
+	}
+	if (v > UINT32_MAX)
+		return -1;
+	*value = v;
+	return 0;
+}
+
+static int parse_cell(const char *text, struct cell *c)
+{
+	const char *slash = strchr(text, '/');
+	char *end;
+	int w;
+
+	c->n = 1;
+	for (w = 0; slash && w < NR_WORKS; w++)
+		if (strlen(work_names[w]) == (size_t)(slash - text) &&
+		    !strncmp(work_names[w], text, slash - text))
+			break;
+	if (!slash || w == NR_WORKS || parse_count(slash + 1, &end, &c->size) ||
+	    (*end == '/' && parse_count(end + 1, &end, &c->n)) || *end) {
+		warnx("'%s' is not a cell, like stream/64 or fanin/64/16", text);
+		return -1;
+	}
+	c->work = w;
+	if (c->size < MIN_SIZE || c->size > MAX_SIZE || c->size % 8) {
+		warnx("%s: sizes go from %u to %u in steps of 8", text, MIN_SIZE, MAX_SIZE);
+		return -1;
+	}
+	if (!c->n || c->n > MAX_FLOWS || ((c->work == STREAM || c->work == BESIDE) && c->n > 1)) {
+		warnx("%s: there can be 1 to %u peers, in and beside a stream 1", text, MAX_FLOWS);
+		return -1;
+	}
+	return 0;
+}
+
+static const struct proto *find_proto(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_protos; i++)
+		if (!strcmp(protos[i].name, name))
+			return &protos[i];
+	return NULL;
+}
+
+static int parse_protos(char *list)
+{
+	char *name, *save = NULL;
+
+	nchosen = 0;
+	for (name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+		if (nchosen == MAX_PROTOS || !find_proto(name)) {
+			warnx("there is no transport '%s'", name);
+			return -1;
+		}
+		chosen[nchosen++] = find_proto(name);
+	}
+	return nchosen ? 0 : -1;
+}
+
+static bool there(const struct proto *p)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	int fd;
+
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	fd = p->open(p, &any, 4096, false);
+
+	if (fd >= 0)
+		close(fd);
+	/* anything else is worth a message when it is measured */
+	return fd >= 0 || (errno != EAFNOSUPPORT && errno != EPROTONOSUPPORT &&
+			   errno != ESOCKTNOSUPPORT);
+}
+
+static void choose_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_protos; i++) {
+		if (there(&protos[i]))
+			chosen[nchosen++] = &protos[i];
+		else
+			warnx("this kernel has no %s", protos[i].name);
+	}
+}
+
+static int parse_seconds(const char *text)
+{
+	char *end;
+
+	opt.seconds = strtod(text, &end);
+	if (end == text || *end || !isfinite(opt.seconds) || opt.seconds < 0.001 ||
+	    opt.seconds > 3600) {
+		warnx("bad time '%s', want seconds", text);
+		return -1;
+	}
+	return 0;
+}
+
+static int parse_spoil(const char *text)
+{
+	unsigned int i;
+
+	for (i = 1; i < NR_SPOILS; i++) {
+		if (!strcmp(spoil_names[i], text)) {
+			opt.spoil = i;
+			return 0;
+		}
+	}
+	warnx("'%s' is no kind of damage", text);
+	return -1;
+}
+
+static int parse_address(const char *text, struct in_addr *addr)
+{
+	if (inet_pton(AF_INET, text, addr) == 1)
+		return 0;
+	warnx("'%s' is not an IPv4 address", text);
+	return -1;
+}
+
+enum { O_TX = 256, O_RX, O_TX_NS, O_RX_NS, O_VERIFY, O_SPOIL, O_MARK, O_JSON, O_PLOT };
+
+static const struct option long_options[] = {
+	{ "tx", required_argument, NULL, O_TX },
+	{ "rx", required_argument, NULL, O_RX },
+	{ "tx-ns", required_argument, NULL, O_TX_NS },
+	{ "rx-ns", required_argument, NULL, O_RX_NS },
+	{ "verify", required_argument, NULL, O_VERIFY },
+	{ "spoil", required_argument, NULL, O_SPOIL },
+	{ "mark", no_argument, NULL, O_MARK },
+	{ "json", no_argument, NULL, O_JSON },
+	{ "plot", required_argument, NULL, O_PLOT },
+	{ "help", no_argument, NULL, 'h' },
+	{ }
+};
+
+static int parse_long(int c)
+{
+	switch (c) {
+	case O_TX:
+		return parse_address(optarg, &opt.tx);
+	case O_RX:
+		return parse_address(optarg, &opt.rx);
+	case O_TX_NS:
+		opt.tx_ns = optarg;
+		return 0;
+	case O_RX_NS:
+		opt.rx_ns = optarg;
+		return 0;
+	case O_VERIFY:
+		opt.thorough = !strcmp(optarg, "all");
+		return opt.thorough ? 0 : -1;
+	case O_SPOIL:
+		return parse_spoil(optarg);
+	case O_MARK:
+		opt.mark = true;
+		return 0;
+	case O_JSON:
+		opt.json = true;
+		return 0;
+	case O_PLOT:
+		opt.plot = optarg;
+		return 0;
+	}
+	return -1;
+}
+
+static int parse_option(int c)
+{
+	char *end;
+
+	switch (c) {
+	case 'p':
+		return parse_protos(optarg);
+	case 't':
+		return parse_seconds(optarg);
+	case 'r':
+		return parse_count(optarg, &end, &opt.repeat) || *end || !opt.repeat ||
+			opt.repeat > 60 ? -1 : 0;
+	case 'w':
+		opt.wakeups = true;
+		return 0;
+	case 'q':
+		opt.quiet = true;
+		return 0;
+	}
+	return parse_long(c);
+}
+
+/* Returns -1 to go on, or the exit code. */
+static int parse_command_line(int argc, char **argv)
+{
+	unsigned int i;
+	int c;
+
+	parse_address("127.0.0.1", &opt.tx);
+	parse_address("127.0.0.1", &opt.rx);
+	while ((c = getopt_long(argc, argv, "p:t:r:wqh", long_options, NULL)) != -1) {
+		if (c == 'h') {
+			usage(stdout);
+			return EXIT_OK;
+		}
+		if (parse_option(c)) {
+			usage(stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (argc - optind > MAX_CELLS) {
+		warnx("%u cells are too many", argc - optind);
+		return EXIT_USAGE;
+	}
+	for (; optind < argc; optind++)
+		if (parse_cell(argv[optind], &cells[ncells++]))
+			return EXIT_USAGE;
+	for (i = 0; !ncells && i < ARRAY_SIZE(default_cells); i++)
+		parse_cell(default_cells[i], &cells[i]);
+	ncells = ncells ?: i;
+	if (!nchosen)
+		choose_all();
+	return -1;
+}
+
+/* All transports of a cell follow each other, so that they see the same machine. */
+static unsigned int run_all(struct result *results)
+{
+	unsigned int round, c, p, n = 0, total = 0;
+
+	for (c = 0; c < ncells; c++)
+		for (p = 0; p < nchosen; p++)
+			total += opt.repeat * (cells[c].size <= chosen[p]->max_size);
+	for (round = 0; round < opt.repeat; round++) {
+		for (c = 0; c < ncells; c++) {
+			for (p = 0; p < nchosen; p++) {
+				if (cells[c].size > chosen[p]->max_size)
+					continue;
+				run_cell(chosen[p], &cells[c], &results[n]);
+				n++;
+				if (!opt.quiet)
+					report_progress(n, total, &results[n - 1]);
+			}
+		}
+	}
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	int ret = parse_command_line(argc, argv);
+	struct result *results;
+	unsigned int n, i;
+
+	if (ret >= 0)
+		return ret;
+	/* in-tree RDS does not take MSG_NOSIGNAL */
+	signal(SIGPIPE, SIG_IGN);
+	check_init();
+	results = calloc((size_t)ncells * nchosen * opt.repeat + 1, sizeof(*results));
+	if (!results)
+		err(EXIT_FAILED, "cannot keep the results");
+	n = run_all(results);
+	if (opt.json)
+		report_json(results, n);
+	else
+		report_table(results, n);
+	if (opt.plot && plot_svg(opt.plot, results, n))
+		err(EXIT_FAILED, "%s", opt.plot);
+	ret = n ? EXIT_OK : EXIT_FAILED;
+	for (i = 0; i < n; i++)
+		if (results[i].failed)
+			ret = EXIT_FAILED;
+	free(results);
+	return ret;
+}
