@@ -50,7 +50,7 @@ struct sock {
 
 static struct {
 	enum mode mode;
-	struct ts_addr bind, dest[MAX_DESTS];
+	struct ts_addr bind, peer, dest[MAX_DESTS];
 	unsigned int ndest, nsocks, senders, depth;
 	__u64 count;
 	double timeout, rate, start, linger, resume_at;
@@ -68,7 +68,7 @@ static struct {
 };
 
 static struct {
-	__u64 sent, bytes, enobufs, eagain, stalls, unplaced, foreign;
+	__u64 sent, bytes, enobufs, eagain, stalls, unplaced, foreign, strange;
 	__u64 received, complete;
 	double first, last;
 } st;
@@ -345,7 +345,10 @@ static void recv_some(struct sock *s)
 			ts_die("recvmsg");
 		if (len < 0)
 			return;
-		take_message(s, &from, len);
+		if (o.peer.len && !ts_same(&from, &o.peer))
+			st.strange++;
+		else
+			take_message(s, &from, len);
 	}
 }
 

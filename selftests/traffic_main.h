@@ -16,6 +16,7 @@ static const char usage_text[] =
 "  --json --progress  --ready FILE (made when bound, holds the pid)\n"
 "  --go FILE  wait for this file after binding\n"
 "  --from-seq any     a flow may be joined in its middle (restarted receiver)\n"
+"  --peer ADDR:PORT   count what others send apart, and do not judge it\n"
 "  --partial          a flow whose sender began anew need not be complete\n"
 "  --tos N  --sndbuf N --rcvbuf N  --monitor (RDS_CONG_MONITOR)  --so-linger SECONDS\n"
 "  --half FILE        send the second half when there is this file\n"
@@ -55,7 +56,7 @@ enum {
 	O_JSON = 256, O_PROGRESS, O_READY, O_FROM, O_PARTIAL, O_SNDBUF,
 	O_RCVBUF, O_MONITOR, O_SOLINGER, O_NODRAIN, O_PAUSE_AFTER, O_PAUSE,
 	O_SLOW, O_LINGER, O_SPREAD, O_SERVER, O_GO, O_TOS,
-	O_HALF,
+	O_HALF, O_PEER,
 };
 
 static const struct option longopts[] = {
@@ -78,6 +79,7 @@ static const struct option longopts[] = {
 	{ "half", 1, 0, O_HALF },
 	{ "go", 1, 0, O_GO },
 	{ "tos", 1, 0, O_TOS },
+	{ "peer", 1, 0, O_PEER },
 	{ "help", 0, 0, 'h' },
 	{ }
 };
@@ -176,6 +178,9 @@ static void long_option(int c)
 	case O_TOS:
 		o.tos = atoi(optarg);
 		break;
+	case O_PEER:
+		o.peer = ts_parse(optarg);
+		break;
 	case O_GO:
 		o.go = optarg;
 		break;
@@ -271,6 +276,7 @@ static void report(bool ok, const struct sum *sum)
 		{ "corrupt", sum->n.corrupt },
 		{ "unplaced", st.unplaced },
 		{ "foreign", st.foreign },
+		{ "strange", st.strange },
 		{ "flows", sum->flows },
 		{ "complete", sum->complete },
 		{ "bytes", st.bytes + sum->n.bytes },

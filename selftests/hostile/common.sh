@@ -58,11 +58,14 @@ memory_bounded() {
 	[ $((MEM_BEFORE - low)) -le "$1" ] && [ $((MEM_BEFORE - now)) -le "$2" ]
 }
 
-# start_honest COUNT RATE: a flow each way between n2 and the victim
+# start_honest COUNT RATE: a flow each way between n2 and the victim.  Anybody may send to the
+# victim's HONEST_PORT; what counts there is what its honest peer sends.
 start_honest() {
 	HONEST=$1
 	LIMIT=${LIMIT:-$(($1 / $2 + 60))}
-	start_flow honest-in n2 10.1.0.2 n3 10.1.0.3 "$1" -S 0-1000 -r "$2" &&
+	HONEST_PORT=$((PORT + 100))
+	RECV_OPTS="--peer 10.1.0.2:$((HONEST_PORT + 46000))" \
+		start_flow honest-in n2 10.1.0.2 n3 10.1.0.3 "$1" -S 0-1000 -r "$2" &&
 		start_flow honest-out n3 10.1.0.3 n2 10.1.0.2 "$1" -S 0-1000 -r "$2"
 }
 

@@ -3,6 +3,7 @@
  * wirefuzz - an RDS peer that knows the protocol and abuses it.
  *
  *   wirefuzz dial|listen FROM:0 VICTIM:0 PORT [--seed N] [--first N] [--rounds N] [--seconds S]
+ *       [--bystander PORT]
  *   wirefuzz echo ADDR:PORT
  *
  * A round is some dozens of actions on up to eight links: valid frames, frames with
@@ -10,6 +11,8 @@
  * the peer turns honest: new links, an honest handshake, and a message to the echo server
  * (PORT of the victim), which must come back.  All along the victim's own stream must be
  * valid.  So a round fails if the victim lost its wits or its way back.
+ *
+ * BYSTANDER is a port of the victim whose reader has to bear with messages from us.
  *
  * "dial" wants FROM smaller than the victim, "listen" larger: then the victim dials us.
  * A round depends on the seed and its number alone: --seed N --first R --rounds 1.
@@ -137,9 +140,9 @@ static __u64 odd_seq(__u64 next)
 static unsigned int odd_port(void)
 {
 	static const unsigned int ports[] = { 0, 1, 2, NONCE_SPORT, 65535, 16385 };
-	unsigned int i = below(9);
+	unsigned int i = below(10);
 
-	return i < 6 ? ports[i] : i == 6 ? f.port : below(65536);
+	return i < 6 ? ports[i] : i == 6 ? f.port : i == 7 ? f.bystander : below(65536);
 }
 
 /* A length that is announced and kept. */
@@ -573,7 +576,8 @@ int main(int argc, char **argv)
 {
 	static const struct option opts[] = {
 		{ "seed", 1, NULL, 's' }, { "rounds", 1, NULL, 'r' },
-		{ "seconds", 1, NULL, 't' }, { "first", 1, NULL, 'f' }, { },
+		{ "seconds", 1, NULL, 't' }, { "first", 1, NULL, 'f' },
+		{ "bystander", 1, NULL, 'b' }, { },
 	};
 	__u64 seed = time(NULL) * 1000 + getpid() % 1000;
 	unsigned int rounds = -1, first = 0, i;
@@ -590,6 +594,8 @@ int main(int argc, char **argv)
 			rounds = strtoul(optarg, NULL, 0);
 		else if (c == 't')
 			seconds = atof(optarg);
+		else if (c == 'b')
+			f.bystander = atoi(optarg);
 		else if (c == 'f')
 			first = strtoul(optarg, NULL, 0);
 		else

@@ -16,6 +16,7 @@ SECS=${RDS_FUZZ_SECS:-$SECS}
 # fuzz NAME ROLE FROM TO PORT SEED: in the background
 fuzz() {
 	n1 "$BIN/wirefuzz" "$2" "$3:0" "$4:0" "$5" --seed "$6" --seconds "$SECS" \
+		--bystander "$HONEST_PORT" \
 		>"$T/$1" 2>&1 </dev/null &
 	eval "PID_$1=$!"
 }
@@ -48,6 +49,7 @@ fuzz listen listen 10.1.0.9 10.1.0.3 7002 $((SEED + 1))
 check "a fuzzer that dials" fuzzed dial
 check "a fuzzer that is dialled" fuzzed listen
 check "honest peers were served all the while, both ways" end_honest
+check "strangers wrote to them meanwhile" [ "$(json "$T/honest-in.recv" strange)" -gt 0 ]
 check "memory is bounded" memory_bounded 200000 60000
 check "a new flow to the victim" duplex after n2 10.1.0.2 n3 10.1.0.3 200
 moved

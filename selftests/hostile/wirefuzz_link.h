@@ -61,7 +61,7 @@ struct link {
  */
 struct fuzz {
 	struct ts_addr from, to;
-	unsigned int port;
+	unsigned int port, bystander;
 	int listener;
 	struct link links[MAX_PATHS];
 	int held[HELD_MAX];
