@@ -147,28 +147,6 @@ void rds_cong_leave(struct rds_conn *c)
 	rds_cong_map_put(c->rn, c->lmap);
 }
 
-/*
- * Memory for the peer's map, when the first one comes, so that peers which never answer cost
- * little.  Without it the link is dropped: the next one begins with a map, no update is lost.
- */
-static bool cong_have_map(struct rds_path *p)
-{
-	struct rds_conn *c = p->conn;
-	u8 *map;
-
-	if (READ_ONCE(c->fmap))
-		return true;
-	map = kzalloc(2 * RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_NOWARN);	/* and its doubts */
-	if (!map) {
-		rds_path_drop(p, READ_ONCE(p->epoch), -ENOMEM);
-		return false;
-	}
-	/* Two paths may bring maps at once. */
-	if (cmpxchg_release(&c->fmap, NULL, map))
-		kfree(map);
-	return true;
-}
-
 /* ---- receiver side: our own ports --------------------------------------------- */
 
 /* Little-endian bitmap whatever the host: byte p / 8, bit p % 8. */
@@ -468,6 +446,20 @@ void rds_cong_link_lost(struct rds_conn *c)
 }
 
 /*
+ * Our copy of the peer's map, made when the first one comes in which a bit is set: most peers never
+ * have a congested port.  c->lock is held.
+ */
+static u8 *cong_fmap(struct rds_conn *c)
+{
+	u8 *map;
+
+	map = kzalloc(2 * RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_NOWARN);	/* and its doubts */
+	if (map)
+		smp_store_release(&c->fmap, map);	/* after its zeroes: rds_cong_test() */
+	return map;
+}
+
+/*
  * Replace our copy of the peer's map; the ports that went from 1 to 0, modulo 64.
  *
  * A peer of the old kind sends maps by any path, so the older of two may arrive last.  Which
@@ -475,34 +467,48 @@ void rds_cong_link_lost(struct rds_conn *c)
  * queue, one that is wrongly set stops a sender for good.  So what the last of two sets is
  * believed, but for a limited time.
  */
-static bool cong_take_map(struct rds_path *p, struct rds_incoming *inc, u64 *cleared,
-			  bool *changed)
+static void cong_replace(struct rds_conn *c, u8 *map, const u8 *fresh, bool raced, u64 *cleared,
+			 bool *changed)
+{
+	WRITE_ONCE(c->fmap_doubt, rds_map_doubt(cong_doubt(map), map, fresh, raced));
+	*changed = memcmp(map, fresh, RDS_CONG_MAP_BYTES);
+	*cleared = rds_map_cleared(map, fresh);
+	memcpy(map, fresh, RDS_CONG_MAP_BYTES);
+}
+
+/* 0, -EBADMSG, or -ENOMEM. */
+static int cong_take_map(struct rds_path *p, struct rds_incoming *inc, u64 *cleared,
+			 bool *changed)
 {
 	struct kvec kv = { .iov_len = RDS_CONG_MAP_BYTES };
 	struct rds_conn *c = p->conn;
 	struct iov_iter to;
-	bool ok = false, raced;
-	u8 *map, *fresh;
+	int err = -EBADMSG;
+	bool raced;
+	u8 *map;
 
 	/* Two paths may deliver maps at once; and the scratch needs bottom halves off. */
 	spin_lock_bh(&c->lock);
-	map = READ_ONCE(c->fmap);
-	fresh = this_cpu_ptr(cong_scratch);
-	kv.iov_base = fresh;
+	kv.iov_base = this_cpu_ptr(cong_scratch);
 	iov_iter_kvec(&to, ITER_DEST, &kv, 1, RDS_CONG_MAP_BYTES);
-	if (map && !inc->ops->read(inc, 0, &to, RDS_CONG_MAP_BYTES)) {
-		raced = c->fmap_path != p->index &&
-			time_before(jiffies, c->fmap_when + MAP_RACE_TIME);
-		WRITE_ONCE(c->fmap_doubt, rds_map_doubt(cong_doubt(map), map, fresh, raced));
-		c->fmap_path = p->index;
-		c->fmap_when = jiffies;
-		*changed = memcmp(map, fresh, RDS_CONG_MAP_BYTES);
-		*cleared = rds_map_cleared(map, fresh);
-		memcpy(map, fresh, RDS_CONG_MAP_BYTES);
-		ok = true;
+	if (inc->ops->read(inc, 0, &to, RDS_CONG_MAP_BYTES))
+		goto out;
+	err = -ENOMEM;
+	map = c->fmap;
+	if (!map && memchr_inv(kv.iov_base, 0, RDS_CONG_MAP_BYTES)) {
+		map = cong_fmap(c);
+		if (!map)
+			goto out;
 	}
+	err = 0;
+	raced = c->fmap_path != p->index && time_before(jiffies, c->fmap_when + MAP_RACE_TIME);
+	c->fmap_path = p->index;
+	c->fmap_when = jiffies;
+	if (map)
+		cong_replace(c, map, kv.iov_base, raced, cleared, changed);
+out:
 	spin_unlock_bh(&c->lock);
-	return ok;
+	return err;
 }
 
 /**
@@ -519,15 +525,19 @@ void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_i
 	bool changed = false;
 	struct rds_ext e;
 	u64 cleared = 0;
+	int err;
 
 	rds_ext_parse(h->ext, &e);
 	if (RDS_EXT_HAS(&e, RDS_EXT_GEN_NUM) && e.gen)
 		rds_mprds_generation(p, e.gen, 0);
 	if (!h->len)
 		return;		/* only a carrier of the generation */
-	if (rds_map_valid(h) && !cong_have_map(p))
+	err = rds_map_valid(h) ? cong_take_map(p, inc, &cleared, &changed) : -EBADMSG;
+	if (err == -ENOMEM) {	/* the next link begins with a map: no update is lost */
+		rds_path_drop(p, READ_ONCE(p->epoch), err);
 		return;
-	if (!rds_map_valid(h) || !cong_take_map(p, inc, &cleared, &changed)) {
+	}
+	if (err) {
 		rds_drop(p, h, RDS_DROP_BAD_CONG);
 		return;
 	}

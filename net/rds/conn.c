@@ -50,8 +50,7 @@ static void conn_free(struct rds_conn *c)
 	rds_cong_leave(c);
 	conn_free_paths(c);
 	rds_conn_uncharge(c);
-	xa_destroy(&c->flows);
-	rds_flow_uncharge(c);
+	rds_legacy_forget(c);
 	kfree(c->fmap);
 	/* Last: a transport waits until none of its connections is listed. */
 	spin_lock_bh(&rn->lock);

@@ -161,18 +161,18 @@ struct rds_notifier {
  */
 struct rds_rx {
 	spinlock_t lock;
+	u32 nr;
 	struct list_head queue;
 	u64 bytes;
 	u64 mem;
 	struct list_head stalled;
-	u32 nr;
 	bool refused;
+	bool congested;
+	bool closed;
 	struct list_head notes;
 	struct list_head zrecords;
 	atomic64_t cong_wait;
 	atomic64_t cong_ready;
-	bool congested;
-	bool closed;
 };
 
 /**
@@ -222,31 +222,31 @@ struct rds_sock {
 	struct sock sk;
 	struct rhash_head port_node;
 	struct list_head net_node;
-	struct list_head cong_node;
 	struct rds_addr bound;
-	bool is_bound;
-	bool trans_chosen;
 	struct rds_transport *trans;
+	struct rds_rx rx;	/* begins a cache line; senders write in others */
 	struct rds_cong_map *map;
+	struct list_head cong_node;
 	spinlock_t addr_lock;
 	struct rds_addr peer;
-	bool has_peer;
 	u32 scope;
-	u8 tos;
+	bool is_bound;
+	bool trans_chosen;
+	bool has_peer;
 	bool tos_used;
 	bool recverr;
 	bool monitor;
+	u8 tos;
+	u8 held_bit;
 	int cong_seen;
 	struct rds_rx_trace_so traces;
+	struct xarray mrs;
 	atomic_t tx_bytes;
 	atomic_t tx_msgs;
-	struct xarray mrs;
-	unsigned long held_bit;
-	struct rds_holder *held_on;
+	u32 burst_nvcsw;
 	u8 burst;
-	unsigned long burst_nvcsw;
+	struct rds_holder *held_on;
 	struct rds_payload_pool *payload;
-	struct rds_rx rx ____cacheline_aligned_in_smp;
 };
 
 static inline struct rds_sock *rds_sk(const struct sock *sk)
@@ -407,9 +407,9 @@ struct rds_path {
 	enum rds_state state;
 	enum rds_action action;
 	u32 epoch;
+	u32 nr_queued;
 	struct list_head queue;
 	struct list_head sent;
-	u32 nr_queued;
 	u64 next_tx;
 	u64 next_rx;
 	u32 rx_gen;
@@ -459,7 +459,7 @@ struct rds_path {
  * @lmap: local map of key.laddr, counted
  * @lmap_node: @lmap's list of connections (map lock)
  * @lmap_sent: generation of @lmap the peer was told (path 0's sender)
- * @fmap: what the peer told us, then its bits in doubt; NULL = never; only bits change once set
+ * @fmap: what the peer told us, then its bits in doubt; NULL = no bit yet; only bits change once set
  * @floop: on loopback: the receiver's local map, counted, instead of @fmap
  * @cong_wq: blocking senders waiting for a bit to clear
  * @lock: guards the fields down to @mprds_work
@@ -603,6 +603,7 @@ void rds_mprds_work(struct work_struct *work);
 
 /* legacy.c */
 bool rds_legacy_peer(const struct rds_conn *c);
+void rds_legacy_forget(struct rds_conn *c);
 enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr *h);
 
 /* ---- congestion ------------------------------------------------------------ */

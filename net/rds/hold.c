@@ -62,7 +62,7 @@ static u32 holder_gap(u64 now)
  */
 bool rds_path_patient(const struct rds_path *p, u64 now, u64 gap)
 {
-	unsigned long slept = READ_ONCE(current->nvcsw);
+	u32 slept = READ_ONCE(current->nvcsw);
 	bool fast = holder_gap(now) <= gap;
 	struct rds_sock *rs = p->sender;
 	u8 burst;
@@ -146,7 +146,7 @@ u64 rds_path_held_until(const struct rds_path *p)
 /* May there be messages of this socket (NULL: of anybody)?  The bits of others may be the same. */
 static bool holder_concerns(const struct rds_path *p, const struct rds_sock *rs)
 {
-	return !rs || (READ_ONCE(p->held_for) & rs->held_bit &&
+	return !rs || (READ_ONCE(p->held_for) & BIT(rs->held_bit) &&
 		       p->conn->rn == rds_net(sock_net(&rs->sk)));
 }
 

@@ -68,3 +68,19 @@ enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr 
 		xa_erase(&c->flows, h->sport);
 	return v;
 }
+
+/**
+ * rds_legacy_forget() - give back what is remembered of source ports
+ * @c: the connection; its peer is not a legacy one, or it is being freed
+ *
+ * What a path that is in rds_legacy_accept() just now adds stays until the connection goes.
+ *
+ * Context: any.
+ */
+void rds_legacy_forget(struct rds_conn *c)
+{
+	if (xa_empty(&c->flows))
+		return;
+	xa_destroy(&c->flows);
+	rds_flow_uncharge(c);
+}

@@ -208,9 +208,9 @@ bool rds_flow_charge(struct rds_conn *c, u16 sport)
 
 /**
  * rds_flow_uncharge() - the histories of a connection are gone
- * @c: the connection, being freed
+ * @c: the connection
  */
 void rds_flow_uncharge(struct rds_conn *c)
 {
-	atomic_long_sub(atomic_read(&c->flow_bytes), &c->rn->flow_bytes);
+	atomic_long_sub(atomic_xchg(&c->flow_bytes, 0), &c->rn->flow_bytes);
 }

@@ -401,7 +401,7 @@ static void init_sock(struct rds_sock *rs, struct rds_net *rn)
 	INIT_LIST_HEAD(&rs->net_node);
 	INIT_LIST_HEAD(&rs->cong_node);
 	spin_lock_init(&rs->addr_lock);
-	rs->held_bit = BIT(hash_ptr(rs, ilog2(BITS_PER_LONG)));
+	rs->held_bit = hash_ptr(rs, ilog2(BITS_PER_LONG));
 	xa_init_flags(&rs->mrs, XA_FLAGS_LOCK_BH);
 	spin_lock_init(&rs->rx.lock);
 	INIT_LIST_HEAD(&rs->rx.queue);

@@ -8,6 +8,9 @@
  * into the arena, one behind the other, so that a run of small messages is one piece.
  * TCP takes references to these pages, therefore a byte of the arena is written once.
  *
+ * Batch and arena begin small and grow at need, and go when nothing was sent for a second: there
+ * may be very many idle paths.
+ *
  * What TCP has no room for stays in the batch, and the next call begins with it.  TCP
  * tells about room through rds_tcp_write_space(), which runs under the TCP socket lock
  * for every ACK while SOCK_NOSPACE is set; it reports the acknowledged
@@ -47,21 +50,70 @@ static unsigned int rds_tcp_hold_us = 400;
 module_param_named(hold_us, rds_tcp_hold_us, uint, 0644);
 MODULE_PARM_DESC(hold_us, "longest time in us that small messages wait for more (0: never)");
 
+static struct rds_tcp_batch *rds_tcp_batch_alloc(unsigned int room)
+{
+	const gfp_t gfp = GFP_KERNEL | __GFP_NOWARN;
+	struct rds_tcp_batch *b;
+
+	b = kmalloc(struct_size(b, bvec, room) + room * sizeof(*b->msgs), gfp);
+	if (!b)
+		return NULL;
+	memset(b, 0, sizeof(*b));
+	b->room = room;
+	b->msgs = (struct rds_message **)&b->bvec[room];
+	return b;
+}
+
+/* Not sealed: nothing points into the batch. */
+static void rds_tcp_batch_grow(struct rds_tcp_tx *tx)
+{
+	struct rds_tcp_batch *b = tx->batch, *more;
+
+	more = rds_tcp_batch_alloc(RDS_TCP_BATCH_MANY);
+	if (!more)
+		return;		/* full, then */
+	more->arena = b->arena;
+	more->bytes = b->bytes;
+	more->urgent = b->urgent;
+	more->nr_pages = b->nr_pages;
+	more->nr_msgs = b->nr_msgs;
+	more->nr_bvec = b->nr_bvec;
+	memcpy(more->pages, b->pages, sizeof(b->pages));
+	memcpy(more->msgs, b->msgs, b->nr_msgs * sizeof(*b->msgs));
+	memcpy(more->bvec, b->bvec, b->nr_bvec * sizeof(*b->bvec));
+	tx->batch = more;
+	kfree(b);
+}
+
+/* There are never more messages than pieces. */
+static bool rds_tcp_batch_full(const struct rds_tcp_batch *b)
+{
+	return b->nr_bvec == b->room || b->bytes >= RDS_TCP_BATCH_BYTES;
+}
+
+/* Is there room for one piece more, perhaps in a larger batch? */
+static bool rds_tcp_batch_room(struct rds_tcp_tx *tx)
+{
+	if (tx->batch->nr_bvec == RDS_TCP_BATCH_FEW && tx->batch->room == RDS_TCP_BATCH_FEW)
+		rds_tcp_batch_grow(tx);
+	return !rds_tcp_batch_full(tx->batch);
+}
+
 /* Room for @need bytes in one piece in the arena: 0, -ENOSPC if the batch is full, -ENOMEM. */
-static int rds_tcp_arena_room(struct rds_tcp_tx *tx, u32 need)
+static int rds_tcp_arena_room(struct rds_tcp_batch *b, u32 need)
 {
 	const gfp_t gfp = GFP_KERNEL | __GFP_COMP | __GFP_NOWARN;
-	struct rds_tcp_batch *b = tx->batch;
-	unsigned int order = RDS_TCP_ARENA_ORDER;
+	struct page_frag *arena = &b->arena;
+	unsigned int order = arena->page ? RDS_TCP_ARENA_ORDER : 0;
 	struct page *page;
 
-	if (tx->arena && tx->arena_size - tx->arena_used >= need)
+	if (arena->page && arena->size - arena->offset >= need)
 		return 0;
 	if (b->nr_pages == RDS_TCP_BATCH_PAGES)
 		return -ENOSPC;
 
 	page = alloc_pages(gfp | __GFP_NORETRY, order);
-	if (!page) {
+	if (!page && order) {
 		order = 0;
 		page = alloc_pages(gfp, order);
 	}
@@ -69,19 +121,12 @@ static int rds_tcp_arena_room(struct rds_tcp_tx *tx, u32 need)
 		return -ENOMEM;
 
 	/* The batch may point into the old page: it keeps it until TCP has it. */
-	if (tx->arena)
-		b->pages[b->nr_pages++] = tx->arena;
-	tx->arena = page;
-	tx->arena_size = PAGE_SIZE << order;
-	tx->arena_used = 0;
+	if (arena->page)
+		b->pages[b->nr_pages++] = arena->page;
+	arena->page = page;
+	arena->size = PAGE_SIZE << order;
+	arena->offset = 0;
 	return 0;
-}
-
-static bool rds_tcp_batch_full(const struct rds_tcp_batch *b)
-{
-	return b->nr_bvec == RDS_TCP_BATCH_BVECS ||
-	       b->nr_msgs == RDS_TCP_BATCH_BVECS ||
-	       b->bytes >= RDS_TCP_BATCH_BYTES;
 }
 
 static void rds_tcp_batch_add(struct rds_tcp_batch *b, struct page *page, u32 len, u32 off)
@@ -94,19 +139,24 @@ static void rds_tcp_batch_add(struct rds_tcp_batch *b, struct page *page, u32 le
  * Append @len bytes that were just written to the arena.  The caller made sure that the
  * batch is not full.
  */
-static void rds_tcp_batch_add_arena(struct rds_tcp_tx *tx, u32 len)
+static void rds_tcp_batch_add_arena(struct rds_tcp_batch *b, u32 len)
 {
-	struct rds_tcp_batch *b = tx->batch;
 	struct bio_vec *last = b->nr_bvec ? &b->bvec[b->nr_bvec - 1] : NULL;
+	struct page_frag *arena = &b->arena;
 
-	if (last && last->bv_page == tx->arena &&
-	    last->bv_offset + last->bv_len == tx->arena_used) {
+	if (last && last->bv_page == arena->page &&
+	    last->bv_offset + last->bv_len == arena->offset) {
 		last->bv_len += len;
 		b->bytes += len;
 	} else {
-		rds_tcp_batch_add(b, tx->arena, len, tx->arena_used);
+		rds_tcp_batch_add(b, arena->page, len, arena->offset);
 	}
-	tx->arena_used += len;
+	arena->offset += len;
+}
+
+static void *rds_tcp_arena(const struct rds_tcp_batch *b)
+{
+	return page_address(b->arena.page) + b->arena.offset;
 }
 
 /* TCP has all bytes, or the link is gone: let go of what the batch points to. */
@@ -123,14 +173,37 @@ static void rds_tcp_batch_clear(struct rds_tcp_batch *b)
 	b->urgent = false;
 }
 
+static void rds_tcp_batch_free(struct rds_tcp_tx *tx)
+{
+	struct rds_tcp_batch *b = tx->batch;
+
+	if (!b)
+		return;
+	tx->batch = NULL;
+	rds_tcp_batch_clear(b);
+	if (b->arena.page)
+		put_page(b->arena.page);
+	kfree(b);
+}
+
+/* Nothing to send: free what is not needed, if that is not new. */
+static void rds_tcp_idle(struct rds_tcp_path *tp)
+{
+	if (ktime_get_ns() - tp->tx.asked < RDS_TCP_COOLING * NSEC_PER_SEC)
+		rds_tcp_cool_later(tp);
+	else
+		rds_tcp_batch_free(&tp->tx);
+}
+
 static int rds_tcp_encode_hdr(struct rds_tcp_tx *tx)
 {
-	int err = rds_tcp_arena_room(tx, RDS_HDR_LEN);
+	struct rds_tcp_batch *b = tx->batch;
+	int err = rds_tcp_arena_room(b, RDS_HDR_LEN);
 
 	if (err)
 		return err;
-	rds_message_hdr(tx->cur, page_address(tx->arena) + tx->arena_used);
-	rds_tcp_batch_add_arena(tx, RDS_HDR_LEN);
+	rds_message_hdr(tx->cur, rds_tcp_arena(b));
+	rds_tcp_batch_add_arena(b, RDS_HDR_LEN);
 	tx->cur_off = RDS_HDR_LEN;
 	return 0;
 }
@@ -138,16 +211,17 @@ static int rds_tcp_encode_hdr(struct rds_tcp_tx *tx)
 static int rds_tcp_encode_linear(struct rds_tcp_tx *tx)
 {
 	const struct rds_message *m = tx->cur;
+	struct rds_tcp_batch *b = tx->batch;
 	u32 done = tx->cur_off - RDS_HDR_LEN;
 	u32 n;
 	int err;
 
-	err = rds_tcp_arena_room(tx, 1);
+	err = rds_tcp_arena_room(b, 1);
 	if (err)
 		return err;
-	n = min(m->len - done, tx->arena_size - tx->arena_used);
-	memcpy(page_address(tx->arena) + tx->arena_used, m->data + done, n);
-	rds_tcp_batch_add_arena(tx, n);
+	n = min(m->len - done, b->arena.size - b->arena.offset);
+	memcpy(rds_tcp_arena(b), m->data + done, n);
+	rds_tcp_batch_add_arena(b, n);
 	tx->cur_off += n;
 	return 0;
 }
@@ -181,7 +255,7 @@ static int rds_tcp_encode(struct rds_tcp_tx *tx)
 	int err;
 
 	while (tx->cur_off < RDS_HDR_LEN + m->len) {
-		if (rds_tcp_batch_full(tx->batch))
+		if (!rds_tcp_batch_room(tx))
 			return -ENOSPC;
 		if (tx->cur_off < RDS_HDR_LEN)
 			err = rds_tcp_encode_hdr(tx);
@@ -247,11 +321,10 @@ static bool rds_tcp_pull(struct rds_tcp_path *tp)
 static int rds_tcp_fill(struct rds_tcp_path *tp)
 {
 	struct rds_tcp_tx *tx = &tp->tx;
-	struct rds_tcp_batch *b = tx->batch;
 	bool control = true;
 	int err = 0;
 
-	while (err >= 0 && !rds_tcp_batch_full(b)) {
+	while (err >= 0 && rds_tcp_batch_room(tx)) {
 		if (tx->cur) {
 			err = rds_tcp_encode(tx);
 		} else if (control && rds_path_control_due(tp->path)) {
@@ -263,9 +336,9 @@ static int rds_tcp_fill(struct rds_tcp_path *tp)
 		}
 	}
 	/* Full: a message may be half in it, and the rest follows at once. */
-	if (err < 0 || rds_tcp_batch_full(b))
-		b->urgent = true;
-	if (err == -ENOSPC || (err == -ENOMEM && b->bytes))
+	if (err < 0 || rds_tcp_batch_full(tx->batch))
+		tx->batch->urgent = true;
+	if (err == -ENOSPC || (err == -ENOMEM && tx->batch->bytes))
 		return 0;
 	return min(err, 0);
 }
@@ -370,20 +443,27 @@ static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
 /* Prepare the next bytes: 1 = there are some, 0 = not now, or -errno. */
 static int rds_tcp_prepare(struct rds_tcp_path *tp)
 {
-	struct rds_tcp_batch *b = tp->tx.batch;
-	int err;
+	struct rds_tcp_tx *tx = &tp->tx;
+	struct rds_tcp_batch *b;
+	int err = -ENOMEM;
 
-	if (b->sealed)
+	if (!tx->batch)
+		tx->batch = rds_tcp_batch_alloc(RDS_TCP_BATCH_FEW);
+	if (tx->batch && tx->batch->sealed)
 		return 1;
-	err = rds_tcp_fill(tp);
+	if (tx->batch)
+		err = rds_tcp_fill(tp);
 	if (err == -ENOMEM) {
 		rds_tcp_starve(tp);
 		return 0;
 	}
 	if (err < 0)
 		return err;
-	if (!b->bytes)
+	b = tx->batch;
+	if (!b->bytes) {
+		rds_tcp_idle(tp);
 		return 0;
+	}
 	if (rds_tcp_hold(tp))
 		return 0;
 	rds_path_unhold(tp->path);
@@ -407,19 +487,12 @@ int rds_tcp_send(struct rds_path *p)
 
 	if (!tp->sock)
 		return -ENOTCONN;
-	if (!tp->tx.batch)
-		tp->tx.batch = kzalloc(sizeof(*tp->tx.batch), GFP_KERNEL | __GFP_NOWARN);
-	if (!tp->tx.batch) {
-		rds_tcp_starve(tp);
-		return 0;
-	}
-
-	iter = &tp->tx.batch->iter;
 	while (rounds--) {
 		ret = rds_tcp_prepare(tp);
 		if (ret <= 0)
 			return ret;
 
+		iter = &tp->tx.batch->iter;
 		ret = rds_tcp_push(tp, tp->sock->sk);
 		if (ret < 0 && ret != -EAGAIN)
 			return ret;
@@ -520,15 +593,9 @@ void rds_tcp_tx_reset(struct rds_tcp_path *tp)
 {
 	struct rds_tcp_tx *tx = &tp->tx;
 
-	if (tx->batch)
-		rds_tcp_batch_clear(tx->batch);
+	rds_tcp_batch_free(tx);
 	if (tx->cur)
 		rds_message_put(tx->cur);
 	tx->cur = NULL;
 	rds_path_unhold(tp->path);
-	if (tx->arena)
-		put_page(tx->arena);
-	tx->arena = NULL;
-	kfree(tx->batch);
-	tx->batch = NULL;
 }

@@ -36,7 +36,8 @@
 
 #define RDS_TCP_PORT		16385
 
-#define RDS_TCP_BATCH_BVECS	128
+#define RDS_TCP_BATCH_FEW	4
+#define RDS_TCP_BATCH_MANY	128
 #define RDS_TCP_BATCH_BYTES	(256U << 10)
 #define RDS_TCP_BATCH_PAGES	8
 #define RDS_TCP_ARENA_ORDER	3
@@ -46,43 +47,49 @@
 /* Pause before going on after a shortage of memory. */
 #define RDS_TCP_RETRY_DELAY	(HZ / 50 + 1)
 
+/* A path that has sent nothing for so long, seconds, is idle. */
+#define RDS_TCP_COOLING		1
+
 /**
  * struct rds_tcp_batch - bytes that were pulled from the core and wait for room in TCP
  * @iter: once @sealed, the bytes TCP has not accepted, over @bvec
+ * @arena: page for headers and small payloads, or NULL; outlives what is sent from it.  TCP takes
+ *	references to what is written here, so each byte is written once
  * @bytes: all bytes of the batch
  * @sealed: nothing is added any more
  * @urgent: do not hold it back
- * @nr_bvec: entries used in @bvec
- * @nr_msgs: entries used in @msgs
  * @nr_pages: entries used in @pages
+ * @nr_msgs: entries used in @msgs
+ * @nr_bvec: entries used in @bvec
+ * @room: entries of @bvec, and of @msgs
+ * @pages: arenas that were filled up while this batch was built, and control frames, one
+ *	reference each
+ * @msgs: messages whose payload @bvec points to, one reference each; behind @bvec
  * @bvec: the bytes
- * @msgs: messages whose payload @bvec points to, one reference each
- * @pages: arena pages that were filled up while this batch was built, one reference each
  */
 struct rds_tcp_batch {
 	struct iov_iter iter;
+	struct page_frag arena;
 	size_t bytes;
 	bool sealed;
 	bool urgent;
-	unsigned int nr_bvec;
-	unsigned int nr_msgs;
-	unsigned int nr_pages;
-	struct bio_vec bvec[RDS_TCP_BATCH_BVECS];
-	struct rds_message *msgs[RDS_TCP_BATCH_BVECS];
+	u8 nr_pages;
+	u8 nr_msgs;
+	u8 nr_bvec;
+	u8 room;
 	struct page *pages[RDS_TCP_BATCH_PAGES];
+	struct rds_message **msgs;
+	struct bio_vec bvec[];
 };
 
 /**
  * struct rds_tcp_tx - transmit state of a link
- * @batch: current batch (link mutex); allocated by the link's first send()
- * @arena: compound page for headers and small payloads, or NULL (link mutex).  TCP takes
- *	references to what is written here, so each byte is written once
- * @arena_size: bytes of @arena
- * @arena_used: bytes of @arena written
+ * @batch: what is being sent, or NULL (link mutex); kept a while for what comes next
  * @cur: message that is only partly in batches yet, one reference (link mutex)
  * @cur_off: bytes of header and payload of @cur that are in batches
  * @cur_bv: piece of @cur's payload that is next
  * @cur_bv_off: offset in that piece
+ * @blocked: send() left bytes behind, write_space has to kick (sk)
  * @end: stream position behind all that was pulled (link mutex; peeked at by info)
  * @newest: stream position where the newest message begins (likewise)
  * @base: TCP sequence number of stream position 0, set before the link is up
@@ -94,17 +101,14 @@ struct rds_tcp_batch {
  * @asked: when send() last had something to send, ns (link mutex)
  * @heard: rds_tcp_path.heard when bytes were last handed to TCP (link mutex)
  * @gap: mean time between such calls, ns (link mutex)
- * @blocked: send() left bytes behind, write_space has to kick (sk)
  */
 struct rds_tcp_tx {
 	struct rds_tcp_batch *batch;
-	struct page *arena;
-	u32 arena_size;
-	u32 arena_used;
 	struct rds_message *cur;
 	u32 cur_off;
 	u32 cur_bv;
 	u32 cur_bv_off;
+	bool blocked;
 	u64 end;
 	u64 newest;
 	u32 base;
@@ -116,7 +120,6 @@ struct rds_tcp_tx {
 	u64 asked;
 	u32 gap;
 	u32 heard;
-	bool blocked;
 };
 
 struct rds_tcp_inc;
@@ -157,11 +160,12 @@ struct rds_tcp_rx {
  * @draining: stop() waits for TCP's callbacks (sk)
  * @drain_since: jiffies when that began (link mutex)
  * @heard: on path 0: changes when any path of the connection receives something
+ * @evicted: the link is dropped to make room for others (rds_tcp_net.partial_lock)
+ * @tx_starved: send() stopped for lack of memory (link mutex to set, retry work reads)
+ * @cooling: send() wants to be called when @retry is due, to free what an idle path does not need
  * @retry: goes on with what stopped for lack of memory or room
  * @partial_node: rds_tcp_net.partials while a message is charged (its lock)
  * @partial_since: jiffies when that began
- * @evicted: the link is dropped to make room for others (rds_tcp_net.partial_lock)
- * @tx_starved: send() stopped for lack of memory (link mutex to set, retry work reads)
  * @data_ready: TCP's own callback, to put back
  * @state_change: likewise
  * @write_space: likewise
@@ -179,11 +183,12 @@ struct rds_tcp_path {
 	bool draining;
 	unsigned long drain_since;
 	u32 heard;
+	bool evicted;
+	bool tx_starved;
+	bool cooling;
 	struct delayed_work retry;
 	struct list_head partial_node;
 	unsigned long partial_since;
-	bool evicted;
-	bool tx_starved;
 	void (*data_ready)(struct sock *sk);
 	void (*state_change)(struct sock *sk);
 	void (*write_space)(struct sock *sk);
@@ -292,6 +297,7 @@ int rds_tcp_start(struct rds_path *p, u32 epoch, bool adopt);
 unsigned long rds_tcp_stop(struct rds_path *p, bool abort);
 void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock);
 void rds_tcp_retry_later(struct rds_tcp_path *tp, unsigned long delay);
+void rds_tcp_cool_later(struct rds_tcp_path *tp);
 void rds_tcp_resume(struct rds_path *p);
 
 /* send.c */
