@@ -237,6 +237,39 @@ static int maps(void)
 	return prove(fd, ok);
 }
 
+/*
+ * Maps that contradict each other, by all paths at once, until the victim has enough.  They may
+ * have overtaken each other, so the victim looks at its copy again later.
+ */
+static int maps_on_all(void)
+{
+	static unsigned char map[MAP_BYTES];
+	struct rds_hdr h = header(0, 0, MAP_BYTES, F_MAP);
+	int fds[MAX_PATHS];
+	unsigned int i, k;
+	bool ok = true;
+
+	fds[0] = open_path();
+	if (!greet(fds[0], MAX_PATHS) || read_pong(fds[0]) != MAX_PATHS)
+		return 1;
+	for (k = 1; k < MAX_PATHS; k++) {
+		fds[k] = peer_dial(&me.from, &me.to, k, 0);
+		if (fds[k] < 0 || !talks(fds[k]))
+			return 1;
+	}
+	for (i = 0; ok; i++) {
+		memset(map, i & 1 ? 0 : 0xff, sizeof(map));
+		for (k = 0; ok && k < MAX_PATHS; k++)
+			ok = put(fds[k], &h, sizeof(h)) && put(fds[k], map, sizeof(map));
+		if (i == 3) {
+			puts("going");
+			fflush(stdout);
+		}
+	}
+	printf("%u maps\n", i * MAX_PATHS);
+	return i < 4;
+}
+
 /* A map of any wrong size is counted and changes nothing. */
 static int bad_maps(void)
 {
@@ -431,7 +464,7 @@ int main(int argc, char **argv)
 	static const struct scenario scenarios[] = {
 		{ "npaths", npaths }, { "generations", generations },
 		{ "extensions", extensions }, { "indices", indices },
-		{ "sequences", sequences }, { "maps", maps }, { "bad-maps", bad_maps },
+		{ "sequences", sequences }, { "maps", maps }, { "maps-on-all", maps_on_all }, { "bad-maps", bad_maps },
 		{ "no-ports", no_ports }, { "no-socket", no_socket },
 		{ "pings-off", pings_off }, { "pings-congested", pings_congested },
 		{ "pings-unread", pings_unread }, { "too-long", too_long },

@@ -145,6 +145,34 @@ netns_alive() {
 	slab_objects net_namespace
 }
 
+# The kernel frees dead namespaces when the next one dies: let there be one.
+netns_settled() {
+	unshare --net true
+	sleep 0.5
+	netns_alive
+}
+
+# netns_start: count the namespaces; netns_back: are there no more than then?
+netns_start() {
+	netns_settled >/dev/null
+	NETNS_START=$(netns_settled)
+	note "namespaces at the start: $NETNS_START"
+}
+
+netns_back() {
+	[ "$(netns_settled)" -le "$NETNS_START" ]
+}
+
+# make_pair A B: two namespaces, 10.9.0.1 and .2
+make_pair() {
+	ip netns add "$1" && ip netns add "$2" &&
+		ip -n "$1" link add veth0 type veth peer name veth0 netns "$2" &&
+		ip -n "$1" addr add 10.9.0.1/24 dev veth0 &&
+		ip -n "$2" addr add 10.9.0.2/24 dev veth0 &&
+		ip -n "$1" link set lo up && ip -n "$2" link set lo up &&
+		ip -n "$1" link set veth0 up && ip -n "$2" link set veth0 up
+}
+
 moved() {
 	note "$(basename "$0" .sh): $MOVED messages moved and proven"
 }

@@ -7,27 +7,6 @@
 
 ROUNDS=${ROUNDS:-$((40 + 80 * ${RDS_SOAK:-0}))}
 
-# The kernel frees dead namespaces when the next one dies: let there be one.
-settled() {
-	unshare --net true
-	sleep 0.5
-	netns_alive
-}
-
-back_to() {
-	[ "$(settled)" -le "$1" ]
-}
-
-# make_pair A B: two namespaces, 10.9.0.1 and .2
-make_pair() {
-	ip netns add "$1" && ip netns add "$2" &&
-		ip -n "$1" link add veth0 type veth peer name veth0 netns "$2" &&
-		ip -n "$1" addr add 10.9.0.1/24 dev veth0 &&
-		ip -n "$2" addr add 10.9.0.2/24 dev veth0 &&
-		ip -n "$1" link set lo up && ip -n "$2" link set lo up &&
-		ip -n "$1" link set veth0 up && ip -n "$2" link set veth0 up
-}
-
 # Connects that never get past their SYN, when the listener's namespace goes.
 half_open() {
 	local seen
@@ -55,13 +34,11 @@ storm() {
 }
 
 ktap_header
-settled >/dev/null
-start=$(settled)
-note "namespaces at the start: $start"
+netns_start
 check "$ROUNDS pairs of namespaces deleted in mid-traffic" storm
-check "every one of them is gone within 30 s" busywait 30 back_to "$start"
+check "every one of them is gone within 30 s" busywait 30 netns_back
 check "a namespace deleted with half-open connections" half_open
-check "it is gone too" busywait 30 back_to "$start"
+check "it is gone too" busywait 30 netns_back
 note "namespaces now: $(netns_alive)"
 setup_pair
 check "RDS works in a new pair" duplex after n1 10.1.0.1 n2 10.1.0.2 300

@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=180 ref=0
+# A peer sends maps by all paths while the namespace goes: each may start the timer that looks at
+# the connection's copy again, of a path that may be gone already (a use after free, once).
+. "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
+
+ROUNDS=$((12 + 200 * ${RDS_SOAK:-0}))
+
+# round N: the victim's namespace goes in the middle
+round() {
+	local rc
+
+	make_pair liar victim || return 1
+	ip netns exec liar ss -HKt state listening 'sport = 16385' >/dev/null
+	ip netns exec liar "$BIN/rdslies" maps-on-all 10.9.0.1:0 10.9.0.2:0 7000 0 \
+		>"$T/liar" 2>&1 </dev/null &
+	busywait 20 grep -q going "$T/liar" || { show_file "$T/liar"; return 1; }
+	sleep "0.0$((RANDOM % 90 + 10))"
+	ip netns del victim
+	wait $!
+	rc=$?
+	ip netns del liar
+	MAPS=$((MAPS + $(sed -n 's/ maps$//p' "$T/liar")))
+	return $rc
+}
+MAPS=0
+
+rounds() {
+	local i
+
+	for i in $(seq "$ROUNDS"); do
+		round || { note "round $i"; show_file "$T/liar"; return 1; }
+	done
+	note "$MAPS maps by eight paths"
+}
+
+ktap_header
+netns_start
+check "$ROUNDS namespaces deleted under maps by all paths" rounds
+check "every one of them is gone within 30 s" busywait 30 netns_back
+setup_pair
+check "RDS works in a new pair" duplex after n1 10.1.0.1 n2 10.1.0.2 300
+moved
+ktap_finish
