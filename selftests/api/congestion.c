@@ -3,6 +3,8 @@
 /* Congestion: thresholds, ENOBUFS, waiting senders, who is woken and when. */
 #include "rds_duo.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/epoll.h>
 
 #define RCVBUF 4000
@@ -33,14 +35,19 @@ static int congest(int a, int b, int n)
 	return WAIT_UNTIL(enobufs(a)) ? 0 : -3;
 }
 
-/* Takes everything that is queued: the number of bytes. */
-static int drain(int fd)
+static int drain_into(int fd, void *to, size_t len)
 {
 	int n, sum = 0;
 
-	while ((n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) >= 0)
+	while ((n = recv(fd, to, len, MSG_DONTWAIT)) >= 0)
 		sum += n;
 	return sum;
+}
+
+/* Takes everything that is queued: the number of bytes. */
+static int drain(int fd)
+{
+	return drain_into(fd, buf, sizeof(buf));
 }
 
 /* Takes n non-empty messages. */
@@ -440,6 +447,72 @@ TEST(congestion__right_address)
 	ASSERT_EQ(0, congest(a, b, 5));
 	EXPECT_EQ(1, send_to(a, "10.9.0.1", DUO_B, "x", 1, MSG_DONTWAIT));
 	EXPECT_EQ(1, send_to(a, "127.0.0.1", DUO_B, "x", 1, MSG_DONTWAIT));
+}
+
+/* One of two receivers whose bits are in one byte, and its sender, pinned to a processor. */
+struct neighbour {
+	unsigned int cpu;
+	int from, to;
+	bool stuck;
+};
+
+/* An empty queue is not congested, at the latest when what is on its way is there. */
+static bool goes_out(struct neighbour *n)
+{
+	static __thread char msg[3000];
+	__s64 end = now_ms() + 2000;
+
+	do {
+		if (send(n->from, msg, sizeof(msg), MSG_DONTWAIT) == sizeof(msg))
+			return true;
+		drain_into(n->to, msg, sizeof(msg));
+	} while (now_ms() < end);
+	return false;
+}
+
+static void *flip_congestion(void *arg)
+{
+	struct neighbour *n = arg;
+	cpu_set_t set;
+	int i;
+
+	CPU_ZERO(&set);
+	CPU_SET(n->cpu, &set);
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	/* one message fits, with the second it is too much */
+	for (i = 0; i < 40000 && !n->stuck; i++)
+		n->stuck = !goes_out(n);
+	return NULL;
+}
+
+/* Two processors set and clear neighbouring bits all the time: none is lost (H10). */
+TEST(congestion__neighbouring_ports)
+{
+	struct neighbour n[2] = { { .cpu = 0 }, { .cpu = 1 } };
+	pthread_t t[2];
+	int i;
+
+	if (is_ref())
+		SKIP(return, "no back-pressure on loopback connections");
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one processor");
+	ASSERT_EQ(0, ns_local());
+	for (i = 0; i < 2; i++) {
+		n[i].from = rds_bound("10.9.0.1", 6000 + i);
+		n[i].to = rds_bound("10.9.0.2", 6000 + i);
+		ASSERT_FD(n[i].from);
+		ASSERT_FD(n[i].to);
+		ASSERT_EQ(0, rds_connect(n[i].from, "10.9.0.2", 6000 + i));
+		ASSERT_EQ(0, set_int(n[i].to, SOL_SOCKET, SO_RCVBUF, RCVBUF));
+	}
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&t[i], NULL, flip_congestion, &n[i]));
+	for (i = 0; i < 2; i++) {
+		pthread_join(t[i], NULL);
+		EXPECT_FALSE(n[i].stuck);
+		close(n[i].from);
+		close(n[i].to);
+	}
 }
 
 TEST_HARNESS_MAIN
