@@ -459,7 +459,7 @@ struct rds_path {
  * @lmap: local map of key.laddr, counted
  * @lmap_node: @lmap's list of connections (map lock)
  * @lmap_sent: generation of @lmap the peer was told (path 0's sender)
- * @fmap: what the peer told us, then its bits in doubt; NULL = no bit yet; only bits change once set
+ * @fmap: what the peer told us, then its bits in doubt; NULL = no bit so far; kept once set
  * @floop: on loopback: the receiver's local map, counted, instead of @fmap
  * @cong_wq: blocking senders waiting for a bit to clear
  * @lock: guards the fields down to @mprds_work

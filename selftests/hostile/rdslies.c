@@ -464,7 +464,8 @@ int main(int argc, char **argv)
 	static const struct scenario scenarios[] = {
 		{ "npaths", npaths }, { "generations", generations },
 		{ "extensions", extensions }, { "indices", indices },
-		{ "sequences", sequences }, { "maps", maps }, { "maps-on-all", maps_on_all }, { "bad-maps", bad_maps },
+		{ "sequences", sequences }, { "maps", maps }, { "maps-on-all", maps_on_all },
+		{ "bad-maps", bad_maps },
 		{ "no-ports", no_ports }, { "no-socket", no_socket },
 		{ "pings-off", pings_off }, { "pings-congested", pings_congested },
 		{ "pings-unread", pings_unread }, { "too-long", too_long },

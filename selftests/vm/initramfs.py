@@ -7,6 +7,7 @@ import lzma
 import os
 import shutil
 import stat
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WANTED = ("virtio_pci", "virtio_net", "virtio_console", "virtio_rng", "9pnet_virtio", "9p", "overlay")
@@ -74,7 +75,9 @@ def make(kind, cache):
     for name, mode, data in contents(kind, cache):
         blob += entry(name, mode, data)
     blob += entry("TRAILER!!!", 0)
-    with open(f"{target}.{os.getpid()}", "wb") as f:
+    # guests boot at the same time, in threads and in processes
+    with tempfile.NamedTemporaryFile(dir=os.path.dirname(target), delete=False) as f:
         f.write(blob)
+    os.chmod(f.name, 0o644)
     os.rename(f.name, target)
     return target
