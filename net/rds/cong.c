@@ -373,11 +373,6 @@ static void cong_notify(struct rds_net *rn, u64 cleared)
 	spin_unlock_bh(&rn->lock);
 }
 
-static u8 *cong_doubt(u8 *map)
-{
-	return map + RDS_CONG_MAP_BYTES;
-}
-
 /* Senders that wait for a bit to clear, and monitors. */
 static void cong_changed(struct rds_conn *c, u64 cleared)
 {
@@ -406,10 +401,10 @@ unsigned long rds_cong_doubt_over(struct rds_conn *c)
 		left = c->fmap_when + MAP_DOUBT_TIME - jiffies;
 	} else if (c->fmap_doubt) {
 		fresh = this_cpu_ptr(cong_scratch);
-		rds_map_undoubted(fresh, map, cong_doubt(map));
+		rds_map_undoubted(fresh, map, c->fmap_doubts);
 		cleared = rds_map_cleared(map, fresh);
 		memcpy(map, fresh, RDS_CONG_MAP_BYTES);
-		memset(cong_doubt(map), 0, RDS_CONG_MAP_BYTES);
+		memset(c->fmap_doubts, 0, RDS_CONG_MAP_BYTES);
 		WRITE_ONCE(c->fmap_doubt, false);
 	}
 	spin_unlock_bh(&c->lock);
@@ -430,15 +425,17 @@ unsigned long rds_cong_doubt_over(struct rds_conn *c)
 void rds_cong_link_lost(struct rds_conn *c)
 {
 	u64 cleared = 0;
-	u8 *map;
+	u8 *none;
 
 	spin_lock_bh(&c->lock);
-	map = READ_ONCE(c->fmap);
-	if (map) {
-		memset(cong_doubt(map), 0, RDS_CONG_MAP_BYTES);
-		WRITE_ONCE(c->fmap_doubt, false);
-		cleared = rds_map_cleared(map, cong_doubt(map));
-		memset(map, 0, RDS_CONG_MAP_BYTES);
+	if (c->fmap_doubts)
+		memset(c->fmap_doubts, 0, RDS_CONG_MAP_BYTES);
+	WRITE_ONCE(c->fmap_doubt, false);
+	if (c->fmap) {
+		none = this_cpu_ptr(cong_scratch);
+		memset(none, 0, RDS_CONG_MAP_BYTES);
+		cleared = rds_map_cleared(c->fmap, none);
+		memset(c->fmap, 0, RDS_CONG_MAP_BYTES);
 	}
 	spin_unlock_bh(&c->lock);
 	if (cleared)
@@ -451,9 +448,8 @@ void rds_cong_link_lost(struct rds_conn *c)
  */
 static u8 *cong_fmap(struct rds_conn *c)
 {
-	u8 *map;
+	u8 *map = kzalloc(RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_NOWARN);
 
-	map = kzalloc(2 * RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_NOWARN);	/* and its doubts */
 	if (map)
 		smp_store_release(&c->fmap, map);	/* after its zeroes: rds_cong_test() */
 	return map;
@@ -467,13 +463,19 @@ static u8 *cong_fmap(struct rds_conn *c)
  * queue, one that is wrongly set stops a sender for good.  So what the last of two sets is
  * believed, but for a limited time.
  */
-static void cong_replace(struct rds_conn *c, u8 *map, const u8 *fresh, bool raced, u64 *cleared,
-			 bool *changed)
+static int cong_replace(struct rds_conn *c, u8 *map, const u8 *fresh, bool raced, u64 *cleared,
+			bool *changed)
 {
-	WRITE_ONCE(c->fmap_doubt, rds_map_doubt(cong_doubt(map), map, fresh, raced));
+	if (raced && !c->fmap_doubts)
+		c->fmap_doubts = kzalloc(RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_NOWARN);
+	if (raced && !c->fmap_doubts)
+		return -ENOMEM;
+	if (c->fmap_doubts)
+		WRITE_ONCE(c->fmap_doubt, rds_map_doubt(c->fmap_doubts, map, fresh, raced));
 	*changed = memcmp(map, fresh, RDS_CONG_MAP_BYTES);
 	*cleared = rds_map_cleared(map, fresh);
 	memcpy(map, fresh, RDS_CONG_MAP_BYTES);
+	return 0;
 }
 
 /* 0, -EBADMSG, or -ENOMEM. */
@@ -505,7 +507,7 @@ static int cong_take_map(struct rds_path *p, struct rds_incoming *inc, u64 *clea
 	c->fmap_path = p->index;
 	c->fmap_when = jiffies;
 	if (map)
-		cong_replace(c, map, kv.iov_base, raced, cleared, changed);
+		err = cong_replace(c, map, kv.iov_base, raced, cleared, changed);
 out:
 	spin_unlock_bh(&c->lock);
 	return err;

@@ -52,6 +52,7 @@ static void conn_free(struct rds_conn *c)
 	rds_conn_uncharge(c);
 	rds_legacy_forget(c);
 	kfree(c->fmap);
+	kfree(c->fmap_doubts);
 	/* Last: a transport waits until none of its connections is listed. */
 	spin_lock_bh(&rn->lock);
 	list_del(&c->net_node);

@@ -224,7 +224,7 @@ struct rds_sock {
 	struct list_head net_node;
 	struct rds_addr bound;
 	struct rds_transport *trans;
-	struct rds_rx rx;	/* begins a cache line; senders write in others */
+	struct rds_rx rx ____cacheline_aligned_in_smp;	/* senders write elsewhere */
 	struct rds_cong_map *map;
 	struct list_head cong_node;
 	spinlock_t addr_lock;
@@ -459,13 +459,15 @@ struct rds_path {
  * @lmap: local map of key.laddr, counted
  * @lmap_node: @lmap's list of connections (map lock)
  * @lmap_sent: generation of @lmap the peer was told (path 0's sender)
- * @fmap: what the peer told us, then its bits in doubt; NULL = no bit so far; kept once set
+ * @fmap: what the peer told us; NULL = no bit so far; kept once set
+ * @fmap_doubts: bits of it that may be set only because a map was overtaken (@lock); NULL = none
+ *	so far
  * @floop: on loopback: the receiver's local map, counted, instead of @fmap
  * @cong_wq: blocking senders waiting for a bit to clear
  * @lock: guards the fields down to @mprds_work
  * @fmap_path: path by which the last map came
  * @fmap_when: jiffies of that
- * @fmap_doubt: bits of @fmap may be set only because a map was overtaken
+ * @fmap_doubt: there are bits in @fmap_doubts
  * @peer_gen: generation of the peer's instance, 0 = unknown
  * @want_paths: path count announced by the peer, 0 = unknown
  * @peer_sport_idx: peer encodes the path in its source port
@@ -503,6 +505,7 @@ struct rds_conn {
 	struct list_head lmap_node;
 	u32 lmap_sent;
 	u8 *fmap;
+	u8 *fmap_doubts;
 	struct rds_cong_map *floop;
 	wait_queue_head_t cong_wq;
 

@@ -79,8 +79,6 @@ enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr 
  */
 void rds_legacy_forget(struct rds_conn *c)
 {
-	if (xa_empty(&c->flows))
-		return;
 	xa_destroy(&c->flows);
 	rds_flow_uncharge(c);
 }

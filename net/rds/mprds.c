@@ -267,8 +267,6 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	n = rds_npaths_clamp(&e, max(c->npaths, c->want_paths));
 	n = min(n, c->key.trans->max_paths);
 	WRITE_ONCE(c->peer_sport_idx, RDS_EXT_HAS(&e, RDS_EXT_SPORT_IDX));
-	if (!rds_legacy_peer(c))
-		rds_legacy_forget(c);
 	if (n < max(c->npaths, c->want_paths)) {
 		rds_stat_inc(recv_handshake_ignored);
 	} else if (!c->dead) {
@@ -276,6 +274,8 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 		mod_delayed_work(rds_wq, &c->mprds_work, 0);
 	}
 	spin_unlock_bh(&c->lock);
+	if (!rds_legacy_peer(c))
+		rds_legacy_forget(c);
 }
 
 /*

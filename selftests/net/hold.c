@@ -81,7 +81,7 @@ FIXTURE_TEARDOWN(hold)
 /* Takes what is there now; how many. */
 static int take(int fd)
 {
-	char buf[64];
+	char buf[500];
 	int n = 0;
 
 	while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0)
@@ -172,6 +172,25 @@ TEST_F(hold, refused_for_room_pushes)
 		n = take_for(self->b, sent, 300);
 		EXPECT_EQ(sent, n);
 	}
+}
+
+/* Nor does who asks for room with poll(), though there is something to read. */
+TEST_F(hold, poll_for_room_pushes)
+{
+	static char large[500];
+	int i, n;
+
+	ASSERT_EQ(4, send_to(self->b, "10.1.0.1", 4000, "data", 4, 0));
+	ASSERT_TRUE(wait_data(self->a));
+	for (i = 0; i < BURST / 2; i++)
+		ASSERT_EQ(500, send_to(self->a, "10.1.0.2", 4001, large, 500, 0));
+	n = take_for(self->b, BURST / 2, 200);
+	ASSERT_GT(BURST / 2, n);
+	EXPECT_EQ(POLLIN | POLLOUT, poll_for(self->a, POLLIN | POLLOUT, 0));
+	EXPECT_EQ(0, take_for(self->b, 1, 200));
+	ASSERT_EQ(0, set_int(self->a, SOL_SOCKET, SO_SNDBUF, 1000));
+	EXPECT_EQ(POLLIN, poll_for(self->a, POLLIN | POLLOUT, 0));
+	EXPECT_EQ(BURST / 2, n + take_for(self->b, BURST / 2 - n, 300));
 }
 
 TEST_F(hold, close_that_lingers_pushes)

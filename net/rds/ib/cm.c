@@ -24,6 +24,12 @@
 /* A confirmation that takes longer was lost. */
 #define RDS_IB_CONFIRM_DELAY	(HZ / 5)
 #define RDS_IB_RESOLVE_MS	5000
+
+/*
+ * The neighbour's answer may come between the resolver's look at the neighbour and the moment it
+ * waits for news of it; then it looks again when the time is over.
+ */
+#define RDS_IB_ADDR_MS		1000
 /* Our request takes precedence for so long. */
 #define RDS_IB_DUEL_MAX		(HZ / 4)
 #define RDS_IB_BACKLOG		128
@@ -284,7 +290,7 @@ int rds_ib_dial(struct rds_ib_link *l)
 	rds_ib_sockaddr(&src, rds_path_laddr(p), rds_path_scope(p), false);
 	rds_ib_sockaddr(&dst, rds_path_faddr(p), rds_path_scope(p), true);
 	err = rdma_resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&dst,
-				RDS_IB_RESOLVE_MS);
+				RDS_IB_ADDR_MS);
 out:
 	rds_ib_dev_put(rdev);
 	return err;

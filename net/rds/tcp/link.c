@@ -423,7 +423,6 @@ unsigned long rds_tcp_stop(struct rds_path *p, bool abort)
 	tp->up = false;
 	tp->draining = false;
 	tp->tx_starved = false;
-	tp->cooling = false;
 	rds_tcp_tx_reset(tp);
 	rds_tcp_rx_reset(tp);
 	if (sock)
@@ -440,12 +439,9 @@ unsigned long rds_tcp_stop(struct rds_path *p, bool abort)
  */
 void rds_tcp_retry_later(struct rds_tcp_path *tp, unsigned long delay)
 {
-	if (!READ_ONCE(tp->cooling)) {
-		queue_delayed_work(rds_tcp_wq, &tp->retry, delay);
-		return;
-	}
-	WRITE_ONCE(tp->cooling, false);		/* the next idle send() sets it again */
-	mod_delayed_work(rds_tcp_wq, &tp->retry, delay);
+	if (!queue_delayed_work(rds_tcp_wq, &tp->retry, delay) &&
+	    time_after(READ_ONCE(tp->retry.timer.expires), jiffies + delay))
+		mod_delayed_work(rds_tcp_wq, &tp->retry, delay);	/* it was to cool */
 }
 
 /**
@@ -454,9 +450,6 @@ void rds_tcp_retry_later(struct rds_tcp_path *tp, unsigned long delay)
  */
 void rds_tcp_cool_later(struct rds_tcp_path *tp)
 {
-	if (delayed_work_pending(&tp->retry))
-		return;
-	WRITE_ONCE(tp->cooling, true);
 	queue_delayed_work(rds_tcp_wq, &tp->retry, RDS_TCP_COOLING * HZ);
 }
 
@@ -488,9 +481,8 @@ static void rds_tcp_retry_work(struct work_struct *work)
 		rds_tcp_event(tp);
 	}
 	release_sock(sk);
-	if (READ_ONCE(tp->tx_starved) || READ_ONCE(tp->cooling)) {
+	if (READ_ONCE(tp->tx_starved) || READ_ONCE(tp->tx.batch)) {
 		WRITE_ONCE(tp->tx_starved, false);
-		WRITE_ONCE(tp->cooling, false);
 		rds_path_kick(tp->path);
 	}
 }

@@ -64,6 +64,11 @@ static struct rds_tcp_batch *rds_tcp_batch_alloc(unsigned int room)
 	return b;
 }
 
+static bool rds_tcp_batch_full(const struct rds_tcp_batch *b)
+{
+	return b->nr_bvec == RDS_TCP_BATCH_MANY || b->bytes >= RDS_TCP_BATCH_BYTES;
+}
+
 /* Not sealed: nothing points into the batch. */
 static void rds_tcp_batch_grow(struct rds_tcp_tx *tx)
 {
@@ -71,8 +76,10 @@ static void rds_tcp_batch_grow(struct rds_tcp_tx *tx)
 
 	more = rds_tcp_batch_alloc(RDS_TCP_BATCH_MANY);
 	if (!more)
-		return;		/* full, then */
+		return;
 	more->arena = b->arena;
+	more->arena_size = b->arena_size;
+	more->arena_used = b->arena_used;
 	more->bytes = b->bytes;
 	more->urgent = b->urgent;
 	more->nr_pages = b->nr_pages;
@@ -81,39 +88,35 @@ static void rds_tcp_batch_grow(struct rds_tcp_tx *tx)
 	memcpy(more->pages, b->pages, sizeof(b->pages));
 	memcpy(more->msgs, b->msgs, b->nr_msgs * sizeof(*b->msgs));
 	memcpy(more->bvec, b->bvec, b->nr_bvec * sizeof(*b->bvec));
-	tx->batch = more;
+	WRITE_ONCE(tx->batch, more);
 	kfree(b);
 }
 
-/* There are never more messages than pieces. */
-static bool rds_tcp_batch_full(const struct rds_tcp_batch *b)
+/* Room for one piece more: 0 or -ENOSPC.  There are never more messages than pieces. */
+static int rds_tcp_batch_room(struct rds_tcp_tx *tx)
 {
-	return b->nr_bvec == b->room || b->bytes >= RDS_TCP_BATCH_BYTES;
-}
-
-/* Is there room for one piece more, perhaps in a larger batch? */
-static bool rds_tcp_batch_room(struct rds_tcp_tx *tx)
-{
-	if (tx->batch->nr_bvec == RDS_TCP_BATCH_FEW && tx->batch->room == RDS_TCP_BATCH_FEW)
+	if (rds_tcp_batch_full(tx->batch))
+		return -ENOSPC;
+	if (tx->batch->nr_bvec == tx->batch->room)
 		rds_tcp_batch_grow(tx);
-	return !rds_tcp_batch_full(tx->batch);
+	return tx->batch->nr_bvec < tx->batch->room ? 0 : -ENOSPC;
 }
 
 /* Room for @need bytes in one piece in the arena: 0, -ENOSPC if the batch is full, -ENOMEM. */
 static int rds_tcp_arena_room(struct rds_tcp_batch *b, u32 need)
 {
 	const gfp_t gfp = GFP_KERNEL | __GFP_COMP | __GFP_NOWARN;
-	struct page_frag *arena = &b->arena;
-	unsigned int order = arena->page ? RDS_TCP_ARENA_ORDER : 0;
-	struct page *page;
+	unsigned int order = b->arena ? RDS_TCP_ARENA_ORDER : 0;
+	struct page *page = NULL;
 
-	if (arena->page && arena->size - arena->offset >= need)
+	if (b->arena && b->arena_size - b->arena_used >= need)
 		return 0;
 	if (b->nr_pages == RDS_TCP_BATCH_PAGES)
 		return -ENOSPC;
 
-	page = alloc_pages(gfp | __GFP_NORETRY, order);
-	if (!page && order) {
+	if (order)
+		page = alloc_pages(gfp | __GFP_NORETRY, order);
+	if (!page) {
 		order = 0;
 		page = alloc_pages(gfp, order);
 	}
@@ -121,11 +124,11 @@ static int rds_tcp_arena_room(struct rds_tcp_batch *b, u32 need)
 		return -ENOMEM;
 
 	/* The batch may point into the old page: it keeps it until TCP has it. */
-	if (arena->page)
-		b->pages[b->nr_pages++] = arena->page;
-	arena->page = page;
-	arena->size = PAGE_SIZE << order;
-	arena->offset = 0;
+	if (b->arena)
+		b->pages[b->nr_pages++] = b->arena;
+	b->arena = page;
+	b->arena_size = PAGE_SIZE << order;
+	b->arena_used = 0;
 	return 0;
 }
 
@@ -142,21 +145,20 @@ static void rds_tcp_batch_add(struct rds_tcp_batch *b, struct page *page, u32 le
 static void rds_tcp_batch_add_arena(struct rds_tcp_batch *b, u32 len)
 {
 	struct bio_vec *last = b->nr_bvec ? &b->bvec[b->nr_bvec - 1] : NULL;
-	struct page_frag *arena = &b->arena;
 
-	if (last && last->bv_page == arena->page &&
-	    last->bv_offset + last->bv_len == arena->offset) {
+	if (last && last->bv_page == b->arena &&
+	    last->bv_offset + last->bv_len == b->arena_used) {
 		last->bv_len += len;
 		b->bytes += len;
 	} else {
-		rds_tcp_batch_add(b, arena->page, len, arena->offset);
+		rds_tcp_batch_add(b, b->arena, len, b->arena_used);
 	}
-	arena->offset += len;
+	b->arena_used += len;
 }
 
 static void *rds_tcp_arena(const struct rds_tcp_batch *b)
 {
-	return page_address(b->arena.page) + b->arena.offset;
+	return page_address(b->arena) + b->arena_used;
 }
 
 /* TCP has all bytes, or the link is gone: let go of what the batch points to. */
@@ -179,10 +181,10 @@ static void rds_tcp_batch_free(struct rds_tcp_tx *tx)
 
 	if (!b)
 		return;
-	tx->batch = NULL;
+	WRITE_ONCE(tx->batch, NULL);
 	rds_tcp_batch_clear(b);
-	if (b->arena.page)
-		put_page(b->arena.page);
+	if (b->arena)
+		put_page(b->arena);
 	kfree(b);
 }
 
@@ -219,7 +221,7 @@ static int rds_tcp_encode_linear(struct rds_tcp_tx *tx)
 	err = rds_tcp_arena_room(b, 1);
 	if (err)
 		return err;
-	n = min(m->len - done, b->arena.size - b->arena.offset);
+	n = min(m->len - done, b->arena_size - b->arena_used);
 	memcpy(rds_tcp_arena(b), m->data + done, n);
 	rds_tcp_batch_add_arena(b, n);
 	tx->cur_off += n;
@@ -255,8 +257,9 @@ static int rds_tcp_encode(struct rds_tcp_tx *tx)
 	int err;
 
 	while (tx->cur_off < RDS_HDR_LEN + m->len) {
-		if (!rds_tcp_batch_room(tx))
-			return -ENOSPC;
+		err = rds_tcp_batch_room(tx);
+		if (err)
+			return err;
 		if (tx->cur_off < RDS_HDR_LEN)
 			err = rds_tcp_encode_hdr(tx);
 		else if (!m->nr_bvec)
@@ -278,10 +281,13 @@ static int rds_tcp_encode(struct rds_tcp_tx *tx)
 /* One control frame, in pages of its own: its size, -ENOSPC or -ENOMEM. */
 static int rds_tcp_pull_control(struct rds_tcp_path *tp)
 {
-	struct rds_tcp_batch *b = tp->tx.batch;
+	struct rds_tcp_batch *b;
 	struct page *page;
 	size_t n;
 
+	if (rds_tcp_batch_room(&tp->tx))
+		return -ENOSPC;
+	b = tp->tx.batch;
 	if (b->nr_pages == RDS_TCP_BATCH_PAGES)
 		return -ENOSPC;
 	page = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_NOWARN,
@@ -324,7 +330,7 @@ static int rds_tcp_fill(struct rds_tcp_path *tp)
 	bool control = true;
 	int err = 0;
 
-	while (err >= 0 && rds_tcp_batch_room(tx)) {
+	while (err >= 0 && !rds_tcp_batch_full(tx->batch)) {
 		if (tx->cur) {
 			err = rds_tcp_encode(tx);
 		} else if (control && rds_path_control_due(tp->path)) {
@@ -448,7 +454,7 @@ static int rds_tcp_prepare(struct rds_tcp_path *tp)
 	int err = -ENOMEM;
 
 	if (!tx->batch)
-		tx->batch = rds_tcp_batch_alloc(RDS_TCP_BATCH_FEW);
+		WRITE_ONCE(tx->batch, rds_tcp_batch_alloc(RDS_TCP_BATCH_FEW));
 	if (tx->batch && tx->batch->sealed)
 		return 1;
 	if (tx->batch)

@@ -53,8 +53,10 @@
 /**
  * struct rds_tcp_batch - bytes that were pulled from the core and wait for room in TCP
  * @iter: once @sealed, the bytes TCP has not accepted, over @bvec
- * @arena: page for headers and small payloads, or NULL; outlives what is sent from it.  TCP takes
- *	references to what is written here, so each byte is written once
+ * @arena: pages for headers and small payloads, or NULL; outlives what is sent from it.  TCP
+ *	takes references to what is written here, so each byte is written once
+ * @arena_size: bytes of @arena
+ * @arena_used: bytes of @arena written
  * @bytes: all bytes of the batch
  * @sealed: nothing is added any more
  * @urgent: do not hold it back
@@ -69,7 +71,9 @@
  */
 struct rds_tcp_batch {
 	struct iov_iter iter;
-	struct page_frag arena;
+	struct page *arena;
+	u32 arena_size;
+	u32 arena_used;
 	size_t bytes;
 	bool sealed;
 	bool urgent;
@@ -84,7 +88,7 @@ struct rds_tcp_batch {
 
 /**
  * struct rds_tcp_tx - transmit state of a link
- * @batch: what is being sent, or NULL (link mutex); kept a while for what comes next
+ * @batch: what is being sent, or NULL (link mutex to write); kept a while for what comes next
  * @cur: message that is only partly in batches yet, one reference (link mutex)
  * @cur_off: bytes of header and payload of @cur that are in batches
  * @cur_bv: piece of @cur's payload that is next
@@ -162,7 +166,6 @@ struct rds_tcp_rx {
  * @heard: on path 0: changes when any path of the connection receives something
  * @evicted: the link is dropped to make room for others (rds_tcp_net.partial_lock)
  * @tx_starved: send() stopped for lack of memory (link mutex to set, retry work reads)
- * @cooling: send() wants to be called when @retry is due, to free what an idle path does not need
  * @retry: goes on with what stopped for lack of memory or room
  * @partial_node: rds_tcp_net.partials while a message is charged (its lock)
  * @partial_since: jiffies when that began
@@ -185,7 +188,6 @@ struct rds_tcp_path {
 	u32 heard;
 	bool evicted;
 	bool tx_starved;
-	bool cooling;
 	struct delayed_work retry;
 	struct list_head partial_node;
 	unsigned long partial_since;
