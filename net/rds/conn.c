@@ -98,6 +98,7 @@ struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index)
 	p->conn = c;
 	p->index = index;
 	spin_lock_init(&p->lock);
+	rds_message_settle_outside(&p->lock);
 	INIT_LIST_HEAD(&p->queue);
 	INIT_LIST_HEAD(&p->sent);
 	INIT_LIST_HEAD(&p->stall_node);
@@ -146,6 +147,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key
 	INIT_LIST_HEAD(&c->lmap_node);
 	init_waitqueue_head(&c->cong_wq);
 	spin_lock_init(&c->lock);
+	rds_message_settle_outside(&c->lock);
 	INIT_DELAYED_WORK(&c->mprds_work, rds_mprds_work);
 	mutex_init(&c->setup);
 	xa_init_flags(&c->flows, XA_FLAGS_LOCK_BH);

@@ -276,6 +276,38 @@ void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs)
 		rds_sock_wake(&rs->sk);
 }
 
+#ifdef CONFIG_PROVE_LOCKING
+/* Not a lock: lockdep's name for "messages are being settled". */
+static struct lockdep_map settle_map = STATIC_LOCKDEP_MAP_INIT("rds_message_settle", &settle_map);
+
+static void settle_begins(void)
+{
+	lock_map_acquire_read(&settle_map);
+	lock_map_release(&settle_map);
+}
+
+/**
+ * rds_message_settle_outside() - teach lockdep that nothing is settled under a lock
+ * @lock: the lock
+ *
+ * What settles wakes sockets and may put the last reference of one, which takes locks of its
+ * own choice.
+ *
+ * Context: process.
+ */
+void rds_message_settle_outside(spinlock_t *lock)
+{
+	local_bh_disable();
+	lock_map_acquire(&settle_map);
+	might_lock(lock);
+	lock_map_release(&settle_map);
+	local_bh_enable();
+}
+#else
+static void settle_begins(void) { }
+void rds_message_settle_outside(spinlock_t *lock) { }
+#endif
+
 /**
  * rds_message_settle() - finish messages that left a path
  * @list: messages taken off a path's lists, with the path's references; emptied
@@ -291,6 +323,7 @@ void rds_message_settle(struct list_head *list)
 	struct rds_sock *rs = NULL;
 	u32 bytes = 0, msgs = 0;
 
+	settle_begins();
 	list_for_each_entry_safe(m, next, list, node) {
 		list_del_init(&m->node);
 		if (m->rs && m->rs != rs) {

@@ -137,8 +137,10 @@ static enum rds_event stopped_event(const struct rds_path *p)
 static void path_stop(struct rds_path *p)
 {
 	const struct rds_transport *t = p->conn->key.trans;
-	unsigned long again = t->stop(p, rds_state_is_dying(READ_ONCE(p->state)));
+	unsigned long again;
 
+	lockdep_assert_held(&p->link);
+	again = t->stop(p, rds_state_is_dying(READ_ONCE(p->state)));
 	if (again) {
 		/* Not if it is queued already, because something has happened meanwhile. */
 		queue_delayed_work(rds_wq, &p->ctl_work, again);
@@ -159,8 +161,10 @@ static void path_stop(struct rds_path *p)
 static void path_start(struct rds_path *p, u32 epoch, bool adopt)
 {
 	const struct rds_transport *t = p->conn->key.trans;
-	int err = t->start(p, epoch, adopt);
+	int err;
 
+	lockdep_assert_held(&p->link);
+	err = t->start(p, epoch, adopt);
 	if (err < 0)
 		rds_path_drop(p, epoch, err);
 }

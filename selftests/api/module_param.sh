@@ -3,12 +3,15 @@
 # vm: nodes=1 modules=rds_tcp,veth netns=init timeout=120 ref=0
 #
 # send_batch_count: values that once stopped all transmission do not any more
-# (weakness 15), and the number of messages is not bounded by a pass.
+# (weakness 15), the number of messages is not bounded by a pass, and a path that has more than
+# that many goes behind the others in the queue of works (hazard K5).
 
 . "${SELFTESTS:-$(dirname "$0")/..}/lib.sh"
 
+TR=/sys/kernel/tracing
+[ -d $TR/events/workqueue ] || mount -t tracefs tracefs $TR 2>/dev/null
 out=$(mktemp -d)
-trap 'cleanup; reload >/dev/null 2>&1; rm -rf "$out"' EXIT
+trap 'cleanup; echo 0 >$TR/events/workqueue/enable; reload >/dev/null 2>&1; rm -rf "$out"' EXIT
 
 reload()
 {
@@ -24,10 +27,16 @@ reload()
 
 parameter() { cat /sys/module/rds/parameters/send_batch_count; }
 
-# 300 messages are queued while the peer has no address, then all must leave.
+link() { ip -n n2 link set eth0 "$1"; }
+
+# 300 messages are queued while the peer cannot be reached, then all must leave.
 transfer()
 {
-	n1 python3 - >"$out/sent" <<-'PYTHON' || return
+	local rc
+
+	link down
+	: >"$out/sent"
+	n1 python3 -u - >"$out/sent" <<-'PYTHON' &
 	import socket
 	s = socket.socket(21, socket.SOCK_SEQPACKET)
 	s.bind(("10.1.0.1", 4001))
@@ -44,8 +53,11 @@ transfer()
 	s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 20))
 	s.close()
 	PYTHON
-	grep -q loopback "$out/sent" || return
-	busywait 20 received
+	busywait 20 grep -q loopback "$out/sent"
+	rc=$?
+	link up
+	wait $! || rc=1
+	busywait 20 received && return $rc
 }
 
 receive()
@@ -63,6 +75,28 @@ receive()
 
 received() { grep -q True "$out/received"; }
 
+turns_start()
+{
+	echo 4096 >$TR/buffer_size_kb
+	echo >$TR/trace
+	echo 1 >$TR/events/workqueue/workqueue_execute_start/enable
+	echo 1 >$TR/tracing_on
+}
+
+# turns_end BATCH: the worker took the 300 messages in turns of that many, not in one; a third
+# may have gone from elsewhere
+turns_end()
+{
+	local turns
+
+	echo 0 >$TR/events/workqueue/workqueue_execute_start/enable
+	turns=$(grep -c 'function rds_path_pump_work' $TR/trace)
+	echo >$TR/trace
+	echo 1 >$TR/buffer_size_kb
+	echo "# $turns turns of $1 messages"
+	[ "$turns" -ge $((200 / $1)) ]
+}
+
 # with COUNT WANT: load with this parameter, move messages both ways
 with()
 {
@@ -71,7 +105,9 @@ with()
 	reload send_batch_count="$1" || return
 	setup_pair
 	[ "$(parameter)" -eq "$2" ] || rc=1
+	turns_start
 	receive && transfer || rc=1
+	turns_end "$2" || rc=1
 	cleanup
 	return $rc
 }
