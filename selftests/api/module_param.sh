@@ -62,6 +62,7 @@ transfer()
 
 receive()
 {
+	: >"$out/received"	# not what the last one said
 	n2 python3 - >"$out/received" <<-'PYTHON' &
 	import socket
 	s = socket.socket(21, socket.SOCK_SEQPACKET)

@@ -46,6 +46,7 @@ partial() {
 unread() {
 	local rc reader job
 
+	: >"$T/unread"	# not what the last one said
 	n3 "$BIN/rdshog" unread 10.1.0.3:7001 "$2" >"$T/unread" 2>&1 </dev/null &
 	reader=$!
 	busywait 10 grep -q ready "$T/unread"

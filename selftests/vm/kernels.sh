@@ -14,8 +14,8 @@ kernel_fragments()
 {
 	case $1 in
 	uml-kasan) set -- kernel-base debug-kernel-common uml uml-debug tests ;;
-	kasan)	   set -- kernel-base debug-kernel-common debug-kernel tests ;;
-	kcsan)	   set -- kernel-base debug-kernel-common debug-kernel-kcsan tests ;;
+	kasan)	   set -- kernel-base debug-kernel-common debug-kernel qemu tests ;;
+	kcsan)	   set -- kernel-base debug-kernel-common debug-kernel-kcsan qemu tests ;;
 	*)	   return 1 ;;
 	esac
 	(cd "$here" && cat "${@/%/.config}")
@@ -28,9 +28,12 @@ kernel_must()
 		NET_NS_REFCNT_TRACKER NET_DEV_REFCNT_TRACKER FAULT_INJECTION FAILSLAB
 		FAIL_PAGE_ALLOC FAULT_INJECTION_USERCOPY FAULT_INJECTION_DEBUG_FS
 		VETH NET_SCH_NETEM MEMCG RDMA_RXE TLS"
+	local kasan="KASAN DEBUG_KMEMLEAK KCOV KCOV_ENABLE_COMPARISONS GCOV_KERNEL"
+	local qemu="SMP IA32_EMULATION EXT4_FS"
 	case $1 in
-	*kasan)	echo "$common KASAN DEBUG_KMEMLEAK KCOV KCOV_ENABLE_COMPARISONS GCOV_KERNEL" ;;
-	kcsan)	echo "$common KCSAN SMP" ;;
+	uml-kasan) echo "$common $kasan" ;;
+	kasan)	echo "$common $kasan $qemu" ;;
+	kcsan)	echo "$common KCSAN $qemu" ;;
 	esac
 }
 
