@@ -22,7 +22,7 @@
  * struct rds_holder - what is held back on one CPU
  * @lock: guards @paths, taken in softirq too
  * @paths: rds_path.held_node, the oldest first
- * @asked: when a transport last asked on this CPU, ns; only a hint
+ * @asked: when a message last came on this CPU that could be held back, ns; only a hint
  * @gap: mean time between these, ns; likewise
  * @timer: the oldest path's time is over
  * @work: makes all send
@@ -38,7 +38,7 @@ struct rds_holder {
 
 static DEFINE_PER_CPU(struct rds_holder, rds_holders);
 
-/* How fast do messages come on this CPU that could be held back?  Mean time between them, ns. */
+/* A message comes on this CPU that can be held back.  Mean time between such, ns. */
 static u32 holder_gap(u64 now)
 {
 	struct rds_holder *h = raw_cpu_ptr(&rds_holders);
@@ -135,12 +135,16 @@ void rds_path_unhold(struct rds_path *p)
 /**
  * rds_path_held_until() - when has the transport to send what it holds back?
  * @p: the path; link mutex held
+ * @now: ktime_get_ns(); a message is about to join what is held
  *
  * Return: ns as ktime_get_ns(), or 0 if nothing is held back.
  */
-u64 rds_path_held_until(const struct rds_path *p)
+u64 rds_path_held_until(const struct rds_path *p, u64 now)
 {
-	return READ_ONCE(p->held) ? p->held_until : 0;
+	if (!READ_ONCE(p->held))
+		return 0;
+	holder_gap(now);
+	return p->held_until;
 }
 
 /* May there be messages of this socket (NULL: of anybody)?  The bits of others may be the same. */

@@ -19,6 +19,8 @@ static bool listens(const char *addr)
 	int fd = socket(ss.ss_family, SOCK_STREAM, 0);
 	bool ok = fd >= 0 && !connect(fd, (void *)&ss, len);
 
+	if (!ok)
+		fprintf(stderr, "# to %s: %m\n", addr);
 	close(fd);
 	return ok;
 }
@@ -38,7 +40,7 @@ static bool whole(void)
 		return false;
 	}
 	if (!listens("127.0.0.1") || !listens("::1")) {
-		fprintf(stderr, "# nobody listens: IPv4 %d, IPv6 %d\n", listens("127.0.0.1"),
+		fprintf(stderr, "# again: IPv4 %d, IPv6 %d\n", listens("127.0.0.1"),
 			listens("::1"));
 		return false;
 	}

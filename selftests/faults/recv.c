@@ -267,8 +267,8 @@ static const struct step steps[] = {
 	{ "recvfrom", p_big, c_recvfrom, 3, .done = d_named },
 	{ "recvmsg with stamps", p_stamps, c_recvmsg, 6, .done = d_stamps },
 	{ "recvmmsg", p_mmsg, c_recvmmsg, 5, .done = d_recvmmsg, .partly = true },
-	{ "completion", p_completion, c_note, 2, .done = d_completion, .tcp_only = true },
-	{ "congestion update", p_cong, c_note, 2, .done = d_cong },
+	{ "completion", p_completion, c_note, 1, .done = d_completion, .tcp_only = true },
+	{ "congestion update", p_cong, c_note, 1, .done = d_cong },
 };
 
 /* ---- io_uring -------------------------------------------------------------------------- */

@@ -139,7 +139,7 @@ static int c_accept(void)
 
 static const struct step life[] = {
 	{ "socket", NULL, c_socket_ok, 4, .done = d_close },
-	{ "bind, any port", p_bind_any, c_bind, 3, .done = d_bind },
+	{ "bind, any port", p_bind_any, c_bind, 2, .done = d_bind },
 	{ "bind", p_bind, c_bind, 3, .done = d_bind },
 	{ "bind, transport chosen", p_bind_tcp, c_bind, 3, .done = d_bind, .tcp_only = true },
 	{ "connect", NULL, c_connect, 1 },

@@ -386,6 +386,46 @@ TEST_F(fan, waits_of_others_do_not)
 	EXPECT_GT(held, n);
 }
 
+/* After 4 ms of messages to one peer, which join what is held for it: is one to another held? */
+static bool held_after_joining(int a, const int *b)
+{
+	__s64 end;
+	int i;
+
+	for (i = 0; i < PEERS; i++)
+		if (send_to(a, peer(i), 4001, "small", 5, 0) != 5)
+			return false;
+	for (end = now_ms() + 4; now_ms() < end; )
+		if (send_to(a, peer(PEERS - 1), 4001, "small", 5, 0) != 5)
+			return false;
+	take(b[0]);
+	if (send_to(a, peer(0), 4001, "small", 5, 0) != 5)
+		return false;
+	/* Busy: who sleeps is not held. */
+	for (end = now_ms() + 2; now_ms() < end; )
+		;
+	return !take(b[0]);
+}
+
+/*
+ * The limit is 8 ms for a sender with many peers that sends at least one message in half of one.
+ * Those that join others count, too.
+ */
+TEST_F(fan, what_joins_counts)
+{
+	int i, round, held = 0;
+
+	ASSERT_EQ(0, write_param("2000"));
+	for (round = 0; round < 50; round++) {
+		held += held_after_joining(self->a, self->b);
+		usleep(20000);
+		for (i = 0; i < PEERS; i++)
+			take(self->b[i]);
+	}
+	TH_LOG("held %d times of %d", held, round);
+	EXPECT_LT(round / 4, held);
+}
+
 static int by_size(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;

@@ -32,7 +32,7 @@ CELLS = ["stream/64", "stream/1K", "stream/8K", "stream/64K", "stream/1M", "ping
          "fanin/64/16", "fanout/64/1", "fanout/64/16", "fanout/64/64", "sockets/64/1",
          "sockets/64/16", "sockets/64/256", "sockets/64/1000", "beside/1M"]
 QUICK_CELLS = ["stream/64", "stream/64K", "pingpong/64", "fanin/64/4"]
-PROFILED = ["stream/64", "pingpong/64", "fanin/64/16", "stream/64K"]
+PROFILED = ["stream/64", "pingpong/64", "fanin/64/16", "stream/64K", "fanout/64/64", "sockets/64/16"]
 OUT = os.path.join(TOP, "build/bench")
 SYMBOLS = "awk 'tolower($2) == \"t\" { print $1, $3, $4 }' /proc/kallsyms"
 # More than enough for one cell with one transport, boot and farewell included.

@@ -25,7 +25,8 @@
  * hold_us have passed since the last one.  Not held back are an answer to something received,
  * the first message after a pause, and whatever its sender begins to wait behind (for room, or
  * for something to read): so request and response do not wait.  A sender that does nothing else,
- * to many peers, has no stream on any path; it is held up to RDS_TCP_HOLD_PATIENT times as long.
+ * to many peers or by several paths, has a slow stream on each or none; it is held up to
+ * RDS_TCP_HOLD_PATIENT times as long.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -36,12 +37,16 @@
 /* A batch of this size is worth a packet of its own. */
 #define RDS_TCP_HOLD_BYTES	(60U << 10)
 
-/* Held back only if that many messages are to be expected meanwhile. */
+/*
+ * Held back only if that many messages are to be expected meanwhile; and no longer, if so many
+ * that this path seems to be all that its sender has.
+ */
 #define RDS_TCP_HOLD_MIN	4
+#define RDS_TCP_HOLD_ALONE	8
 
 /*
- * A sender that does nothing else, and has many peers: so many times longer, if it sends at least
- * so many messages meanwhile.
+ * A sender that does nothing else, and has many peers or paths: so many times longer, if it sends
+ * at least so many messages meanwhile.
  */
 #define RDS_TCP_HOLD_PATIENT		4
 #define RDS_TCP_HOLD_PATIENT_MIN	16
@@ -367,14 +372,17 @@ static void rds_tcp_note_gap(struct rds_tcp_tx *tx, u64 now, u64 wait)
 /* Begin to hold back?  Until when, or 0. */
 static u64 rds_tcp_hold_until(struct rds_tcp_path *tp, u64 now, u64 wait)
 {
+	u64 longer = min_t(u64, wait * RDS_TCP_HOLD_PATIENT, NSEC_PER_SEC);
 	const struct rds_tcp_tx *tx = &tp->tx;
+	u64 stream = 0;
 
 	if (now - tx->pushed < wait && wait >= tx->gap * (u64)RDS_TCP_HOLD_MIN)
-		return tx->pushed + wait;
-	wait = min_t(u64, wait * RDS_TCP_HOLD_PATIENT, NSEC_PER_SEC);
-	if (rds_path_patient(tp->path, now, wait / RDS_TCP_HOLD_PATIENT_MIN))
-		return now + wait;
-	return 0;
+		stream = tx->pushed + wait;
+	if (stream && wait >= tx->gap * (u64)RDS_TCP_HOLD_ALONE)
+		return stream;
+	if (rds_path_patient(tp->path, now, longer / RDS_TCP_HOLD_PATIENT_MIN))
+		return now + longer;
+	return stream;
 }
 
 /* Hold the batch back?  Then the core sees to it that send() is called again. */
@@ -392,7 +400,7 @@ static bool rds_tcp_hold(struct rds_tcp_path *tp)
 	/* Something arrived since we sent last: this may be the answer. */
 	if (READ_ONCE(first->heard) != tx->heard)
 		return false;
-	until = rds_path_held_until(tp->path);
+	until = rds_path_held_until(tp->path, now);
 	if (until)
 		return now < until;
 	until = rds_tcp_hold_until(tp, now, wait);
