@@ -6,7 +6,8 @@
 # where the peer relents everything arrives all the same.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
 
-PATIENCE=$((230 + 120 * ${RDS_SOAK:-0}))	# of those who must be there to the end
+# Of those who must be there to the end.
+PATIENCE=$(((230 + 120 * ${RDS_SOAK:-0}) * ${RDS_SLOW:-1}))
 LIMIT=$((PATIENCE - 10))
 # Given time, more of everything.
 MUCH=$((1 + ${RDS_SOAK:-0}))
