@@ -213,8 +213,6 @@ struct rds_zrecord {
  * @mrs: xarray: key -> struct rds_mr, memory regions (its own lock, _bh)
  * @held_bit: its bit of rds_path.held_for, others may have the same; immutable
  * @held_on: where a message of this socket may be held back, or NULL; xchg() to take
- * @burst: messages since the sender last slept, up to a bound; only a hint
- * @burst_nvcsw: the sender's count of voluntary context switches then; likewise
  * @payload: pages for the next payloads, made by the first large message (payload.c); cmpxchg()
  * @rx: receive half
  */
@@ -243,8 +241,6 @@ struct rds_sock {
 	struct xarray mrs;
 	atomic_t tx_bytes;
 	atomic_t tx_msgs;
-	u32 burst_nvcsw;
-	u8 burst;
 	struct rds_holder *held_on;
 	struct rds_payload_pool *payload;
 };

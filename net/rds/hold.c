@@ -13,7 +13,7 @@
 
 #include "core.h"
 
-/* So many messages that could be held back, without sleeping, are a stream to many peers. */
+/* So many messages without sleeping are a stream, of many sockets perhaps. */
 #define HOLD_BURST	16
 
 #define HOLD_GAP_MAX	NSEC_PER_MSEC
@@ -23,7 +23,11 @@
  * @lock: guards @paths, taken in softirq too
  * @paths: rds_path.held_node, the oldest first
  * @asked: when a message last came on this CPU that could be held back, ns; only a hint
- * @gap: mean time between these, ns; likewise
+ * @last: time since the one before, ns; a hint, as all the following
+ * @gap: mean of these
+ * @sender: whose message it was; compared and never looked into
+ * @slept: how often @sender had slept until then
+ * @burst: messages before it, without sleeping or another sender between them; up to HOLD_BURST
  * @timer: the oldest path's time is over
  * @work: makes all send
  */
@@ -31,24 +35,35 @@ struct rds_holder {
 	spinlock_t lock;	/* paths */
 	struct list_head paths;
 	u64 asked;
+	u32 last;
 	u32 gap;
+	const struct task_struct *sender;
+	u32 slept;
+	u8 burst;
 	struct hrtimer timer;
 	struct work_struct work;
 };
 
 static DEFINE_PER_CPU(struct rds_holder, rds_holders);
 
-/* A message comes on this CPU that can be held back.  Mean time between such, ns. */
-static u32 holder_gap(u64 now)
+/* A message comes on this CPU that can be held back. */
+static void holder_note(struct rds_holder *h, u64 now)
 {
-	struct rds_holder *h = raw_cpu_ptr(&rds_holders);
 	u32 new = min(now - READ_ONCE(h->asked), (u64)HOLD_GAP_MAX);
+	u32 slept = READ_ONCE(current->nvcsw);
 	u32 gap = READ_ONCE(h->gap);
+	u8 burst = READ_ONCE(h->burst);
 
-	gap += new / 8 - gap / 8;
-	WRITE_ONCE(h->gap, gap);
 	WRITE_ONCE(h->asked, now);
-	return max(gap, new);
+	WRITE_ONCE(h->last, new);
+	WRITE_ONCE(h->gap, gap + new / 8 - gap / 8);
+	if (READ_ONCE(h->sender) != current || READ_ONCE(h->slept) != slept) {
+		WRITE_ONCE(h->sender, current);
+		WRITE_ONCE(h->slept, slept);
+		WRITE_ONCE(h->burst, 0);
+	} else if (burst < HOLD_BURST) {
+		WRITE_ONCE(h->burst, burst + 1);
+	}
 }
 
 /**
@@ -62,23 +77,13 @@ static u32 holder_gap(u64 now)
  */
 bool rds_path_patient(const struct rds_path *p, u64 now, u64 gap)
 {
-	u32 slept = READ_ONCE(current->nvcsw);
-	bool fast = holder_gap(now) <= gap;
-	struct rds_sock *rs = p->sender;
-	u8 burst;
+	struct rds_holder *h = raw_cpu_ptr(&rds_holders);
 
-	if (!rs)
+	if (!p->sender)
 		return false;
-	burst = READ_ONCE(rs->burst);
-	if (READ_ONCE(rs->burst_nvcsw) != slept) {
-		WRITE_ONCE(rs->burst_nvcsw, slept);
-		WRITE_ONCE(rs->burst, 0);
-		return false;
-	}
-	if (burst >= HOLD_BURST)
-		return fast;
-	WRITE_ONCE(rs->burst, burst + 1);
-	return false;
+	holder_note(h, now);
+	return READ_ONCE(h->burst) >= HOLD_BURST &&
+	       max(READ_ONCE(h->gap), READ_ONCE(h->last)) <= gap;
 }
 
 /* When the timer sees to a path: a quarter late, most are pushed before. */
@@ -135,7 +140,7 @@ void rds_path_unhold(struct rds_path *p)
 /**
  * rds_path_held_until() - when has the transport to send what it holds back?
  * @p: the path; link mutex held
- * @now: ktime_get_ns(); a message is about to join what is held
+ * @now: ktime_get_ns() if a message that joins what is held tells of a sender with many paths; or 0
  *
  * Return: ns as ktime_get_ns(), or 0 if nothing is held back.
  */
@@ -143,7 +148,8 @@ u64 rds_path_held_until(const struct rds_path *p, u64 now)
 {
 	if (!READ_ONCE(p->held))
 		return 0;
-	holder_gap(now);
+	if (now && p->sender)
+		holder_note(raw_cpu_ptr(&rds_holders), now);
 	return p->held_until;
 }
 

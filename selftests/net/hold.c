@@ -386,6 +386,20 @@ TEST_F(fan, waits_of_others_do_not)
 	EXPECT_GT(held, n);
 }
 
+/* Busy: who sleeps is not held. */
+static void spin_us(int us)
+{
+	struct timespec t;
+	__s64 end = 0, now;
+
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		now = t.tv_sec * 1000000LL + t.tv_nsec / 1000;
+		if (!end)
+			end = now + us;
+	} while (now < end);
+}
+
 /* After 4 ms of messages to one peer, which join what is held for it: is one to another held? */
 static bool held_after_joining(int a, const int *b)
 {
@@ -395,15 +409,13 @@ static bool held_after_joining(int a, const int *b)
 	for (i = 0; i < PEERS; i++)
 		if (send_to(a, peer(i), 4001, "small", 5, 0) != 5)
 			return false;
-	for (end = now_ms() + 4; now_ms() < end; )
+	for (end = now_ms() + 4; now_ms() < end; spin_us(250))
 		if (send_to(a, peer(PEERS - 1), 4001, "small", 5, 0) != 5)
 			return false;
 	take(b[0]);
 	if (send_to(a, peer(0), 4001, "small", 5, 0) != 5)
 		return false;
-	/* Busy: who sleeps is not held. */
-	for (end = now_ms() + 2; now_ms() < end; )
-		;
+	spin_us(2000);
 	return !take(b[0]);
 }
 

@@ -370,7 +370,7 @@ static void rds_tcp_note_gap(struct rds_tcp_tx *tx, u64 now, u64 wait)
 }
 
 /* Begin to hold back?  Until when, or 0. */
-static u64 rds_tcp_hold_until(struct rds_tcp_path *tp, u64 now, u64 wait)
+static u64 rds_tcp_hold_until(struct rds_tcp_path *tp, u64 now, u64 wait, bool alone)
 {
 	u64 longer = min_t(u64, wait * RDS_TCP_HOLD_PATIENT, NSEC_PER_SEC);
 	const struct rds_tcp_tx *tx = &tp->tx;
@@ -378,7 +378,7 @@ static u64 rds_tcp_hold_until(struct rds_tcp_path *tp, u64 now, u64 wait)
 
 	if (now - tx->pushed < wait && wait >= tx->gap * (u64)RDS_TCP_HOLD_MIN)
 		stream = tx->pushed + wait;
-	if (stream && wait >= tx->gap * (u64)RDS_TCP_HOLD_ALONE)
+	if (stream && alone)
 		return stream;
 	if (rds_path_patient(tp->path, now, longer / RDS_TCP_HOLD_PATIENT_MIN))
 		return now + longer;
@@ -392,6 +392,7 @@ static bool rds_tcp_hold(struct rds_tcp_path *tp)
 	struct rds_tcp_tx *tx = &tp->tx;
 	u64 wait = rds_tcp_hold_ns();
 	u64 now = ktime_get_ns(), until;
+	bool alone;
 
 	rds_tcp_note_gap(tx, now, wait);
 	if (!wait || tx->batch->urgent || tx->batch->bytes >= RDS_TCP_HOLD_BYTES ||
@@ -400,10 +401,11 @@ static bool rds_tcp_hold(struct rds_tcp_path *tp)
 	/* Something arrived since we sent last: this may be the answer. */
 	if (READ_ONCE(first->heard) != tx->heard)
 		return false;
-	until = rds_path_held_until(tp->path, now);
+	alone = wait >= tx->gap * (u64)RDS_TCP_HOLD_ALONE;
+	until = rds_path_held_until(tp->path, alone ? 0 : now);
 	if (until)
 		return now < until;
-	until = rds_tcp_hold_until(tp, now, wait);
+	until = rds_tcp_hold_until(tp, now, wait, alone);
 	if (!until)
 		return false;
 	rds_path_hold(tp->path, now, until);
