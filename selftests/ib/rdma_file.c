@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth,brd,ext4 netns=init timeout=120 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth,brd,ext4 netns=init timeout=120 ref=0 uml=0 */
 /*
  * RDMA into a mapping of a file on a disk (hazard J5): the device writes to the page behind the
  * kernel's back, so whoever unpins it must say that it is dirty.
