@@ -62,20 +62,20 @@ tests tools: setup
 	@$(MAKE) --no-print-directory -s -C $(top)/selftests $(if $(filter tools,$@),tools)
 
 check: $(if $(filter ours,$(M)),modules) tests
-	@$(run) check -k $(K) -m $(M) $(if $(J),-j $(J)) $(T)
+	@set -f; $(run) check -k $(K) -m $(M) $(if $(J),-j $(J)) $(T)
 
 soak coverage: K := uml-kasan
 
 soak: modules tests
-	@$(run) check -k $(K) --soak $(MINUTES) $(T)
+	@set -f; $(run) check -k $(K) --soak $(MINUTES) $(T)
 
 coverage: setup tests
 	@VARIANT=gcov $(vm)/build.sh uml-kasan
 	@python3 $(vm)/coverage.py clean
-	@$(run) check -k uml-kasan --variant gcov $(T); rc=$$?; python3 $(vm)/coverage.py report && exit $$rc
+	@set -f; $(run) check -k uml-kasan --variant gcov $(T); rc=$$?; python3 $(vm)/coverage.py report && exit $$rc
 
 list:
-	@$(run) list $(T)
+	@set -f; $(run) list $(T)
 
 shell: modules tests
 	@$(run) shell -k $(K) $(if $(N),-n $(N)) $(KINDS)

@@ -360,6 +360,7 @@ struct rds_conn_key {
  * @sent: messages taken by the transport and not yet acknowledged, in sequence
  * @nr_queued: messages on @queue
  * @next_tx: sequence of the next message to be queued
+ * @last_data: sequence of the last one that was not the kernel's own, 0 = none so far
  * @next_rx: sequence expected next
  * @rx_gen: generation of the peer instance @next_rx belongs to, 0 = not known
  * @rx_frames: frames received on this link
@@ -408,6 +409,7 @@ struct rds_path {
 	struct list_head queue;
 	struct list_head sent;
 	u64 next_tx;
+	u64 last_data;
 	u64 next_rx;
 	u32 rx_gen;
 	u32 rx_frames;
@@ -474,6 +476,10 @@ struct rds_path {
  * @going: it goes; @setup
  * @fanout_seq: path 0 must be acknowledged below this before other paths send
  * @fanout_open: other paths may send
+ * @pings: handshake pings on path 0's present link
+ * @pongs: how many are answered; read unlocked, as @fence
+ * @fence: so many must be before @fanout_open
+ * @pinged_at: path 0's next sequence before the last one was queued
  * @npaths: paths in use; 0 = unknown; release-stored under lock and path[0].lock
  * @tx_paths: paths our own messages are spread over; 0 = unknown; likewise
  * @flows: xarray: source port of a peer that may not pair path indices -> the last
@@ -517,13 +523,14 @@ struct rds_conn {
 	bool dead;
 	u64 fanout_seq;
 	bool fanout_open;
+	u8 pings, pongs, fence;
+	u64 pinged_at;
 	unsigned int npaths;
 	unsigned int tx_paths;
 	struct xarray flows;
 	atomic_t flow_bytes;
 	struct delayed_work mprds_work;
 	struct mutex setup;
-
 	bool closing;
 	bool going;
 	bool answered;
@@ -585,6 +592,7 @@ void rds_path_await_gone(struct rds_path *p);
 void rds_path_reap(struct rds_path *p);			/* all paths are GONE */
 void rds_path_reset(struct rds_path *p);		/* administrative drop */
 void rds_path_hurry(struct rds_path *p);		/* reconnect now, not after the back-off */
+void rds_path_look_later(struct rds_path *p);
 
 /* mprds.c */
 struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, u16 dport, unsigned int *npaths);

@@ -82,6 +82,87 @@ bool rds_mprds_may_start(const struct rds_path *p)
 	return true;
 }
 
+/* ---- fan-out order -------------------------------------------------------------- */
+
+/* Has the peer answered the ping behind what was queued on path 0 before the fan-out? */
+static bool fanout_answered(const struct rds_conn *c)
+{
+	return READ_ONCE(c->fence) <= READ_ONCE(c->pongs);
+}
+
+/*
+ * Does the peer have everything that was queued on path 0 before the fan-out?  That its TCP has
+ * acknowledged it is not enough: its RDS may not have read it when another path's message comes.
+ */
+static bool fanout_done(struct rds_conn *c)
+{
+	struct rds_path *p0 = c->paths[0];
+	struct rds_message *m;
+	bool done;
+
+	if (!fanout_answered(c))
+		return false;
+	spin_lock_bh(&p0->lock);
+	m = list_first_entry_or_null(&p0->sent, struct rds_message, node) ?:
+	    list_first_entry_or_null(&p0->queue, struct rds_message, node);
+	done = !m || m->seq >= c->fanout_seq;
+	spin_unlock_bh(&p0->lock);
+	return done;
+}
+
+/* The gate opens once, and whoever opens it wakes those that were turned away. */
+static void fanout_release(struct rds_conn *c)
+{
+	unsigned int i, n;
+
+	if (xchg(&c->fanout_open, true))
+		return;
+	n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
+	for (i = 1; i < n; i++)
+		rds_path_kick(c->paths[i]);
+}
+
+/**
+ * rds_mprds_may_send() - fan-out order: may this path send yet?
+ * @p: the path
+ */
+bool rds_mprds_may_send(struct rds_path *p)
+{
+	struct rds_conn *c = p->conn;
+
+	if (!p->index || READ_ONCE(c->fanout_open))
+		return true;
+	if (fanout_done(c)) {
+		fanout_release(c);
+		return true;
+	}
+	rds_stat_inc(mprds_catchup_tx0_retries);
+	return false;
+}
+
+/**
+ * rds_mprds_path0_acked() - path 0 got shorter: release the others if it was the last
+ * @c: the connection
+ *
+ * Context: any.
+ */
+void rds_mprds_path0_acked(struct rds_conn *c)
+{
+	if (!READ_ONCE(c->fanout_open) && fanout_done(c))
+		fanout_release(c);
+}
+
+/* A peer that answers no more: what its TCP has acknowledged must do. */
+static void fanout_give_up(struct rds_conn *c)
+{
+	spin_lock_bh(&c->lock);
+	WRITE_ONCE(c->fence, 0);
+	spin_unlock_bh(&c->lock);
+	rds_mprds_path0_acked(c);
+}
+
+/* ---- the beginning of a link -------------------------------------------------- */
+
 static void mprds_want_all(struct rds_conn *c)
 {
 	unsigned int i, n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
@@ -95,8 +176,44 @@ static void mprds_want_all(struct rds_conn *c)
 /* Without pings no pong comes either, and without a pong the peer does not know us. */
 static void mprds_greet(struct rds_path *p)
 {
-	if (READ_ONCE(p->conn->rn->sysctl.ping_enable))
-		rds_path_send_control(p, RDS_PORT_PROBE, RDS_PORT_KERNEL);
+	struct rds_conn *c = p->conn;
+	bool counted = !p->index;
+
+	if (!READ_ONCE(c->rn->sysctl.ping_enable))
+		return;
+	if (counted) {
+		spin_lock_bh(&c->lock);
+		spin_lock_nested(&p->lock, SINGLE_DEPTH_NESTING);
+		c->pinged_at = p->next_tx;
+		spin_unlock(&p->lock);
+		c->pings++;
+		spin_unlock_bh(&c->lock);
+	}
+	if (rds_path_send_control(p, RDS_PORT_PROBE, RDS_PORT_KERNEL) && counted) {
+		spin_lock_bh(&c->lock);
+		if (c->pings)
+			c->pings--;
+		spin_unlock_bh(&c->lock);
+	}
+}
+
+/* Path 0 has a new link: what was on the old one is answered no more. */
+static void mprds_forget_pings(struct rds_path *p)
+{
+	struct rds_conn *c = p->conn;
+	struct rds_message *m;
+
+	spin_lock_bh(&c->lock);
+	c->pings = 0;
+	WRITE_ONCE(c->pongs, 0);
+	/* Those that were queued and not sent go by this one. */
+	spin_lock_nested(&p->lock, SINGLE_DEPTH_NESTING);
+	list_for_each_entry(m, &p->queue, node)
+		c->pings += m->control && m->sport == RDS_PORT_PROBE;
+	spin_unlock(&p->lock);
+	if (c->fence)
+		WRITE_ONCE(c->fence, c->pings + 1);
+	spin_unlock_bh(&c->lock);
 }
 
 /**
@@ -108,9 +225,15 @@ static void mprds_greet(struct rds_path *p)
  */
 bool rds_mprds_greet_again(struct rds_path *p)
 {
-	if (p->index || p->conn->key.trans->max_paths < 2 || !rds_path_is_up(p) ||
-	    READ_ONCE(p->conn->greeted) == READ_ONCE(p->epoch) || p->greetings >= MAX_GREETINGS)
+	struct rds_conn *c = p->conn;
+
+	if (p->index || c->key.trans->max_paths < 2 || !rds_path_is_up(p) ||
+	    (READ_ONCE(c->greeted) == READ_ONCE(p->epoch) && fanout_answered(c)))
 		return false;
+	if (p->greetings >= MAX_GREETINGS) {
+		fanout_give_up(c);
+		return false;
+	}
 	WRITE_ONCE(p->greetings, p->greetings + 1);
 	mprds_greet(p);
 	return true;
@@ -129,6 +252,8 @@ void rds_mprds_link_up(struct rds_path *p)
 	if (c->key.trans->max_paths < 2)
 		return;
 	WRITE_ONCE(p->greetings, 0);
+	if (!p->index)
+		mprds_forget_pings(p);
 	/*
 	 * A legacy peer that restarted may have come by a link that we took for another
 	 * path; it must learn our path count all the same, or the others stay down.
@@ -248,6 +373,7 @@ u32 rds_instance(void)
 void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 {
 	struct rds_conn *c = p->conn;
+	bool pong = h->sport == RDS_PORT_KERNEL && !p->index;
 	struct rds_ext e;
 	unsigned int n;
 
@@ -260,10 +386,12 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	if (RDS_EXT_HAS(&e, RDS_EXT_GEN_NUM) && e.gen)
 		rds_mprds_generation(p, e.gen, h->seq);
 
-	if (h->sport == RDS_PORT_KERNEL && !p->index)
+	if (pong)
 		WRITE_ONCE(c->greeted, READ_ONCE(p->epoch));
 
 	spin_lock_bh(&c->lock);
+	if (pong && c->pongs < c->pings)
+		WRITE_ONCE(c->pongs, c->pongs + 1);
 	n = rds_npaths_clamp(&e, max(c->npaths, c->want_paths));
 	n = min(n, c->key.trans->max_paths);
 	WRITE_ONCE(c->peer_sport_idx, RDS_EXT_HAS(&e, RDS_EXT_SPORT_IDX));
@@ -276,6 +404,8 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	spin_unlock_bh(&c->lock);
 	if (!rds_legacy_peer(c))
 		rds_legacy_forget(c);
+	if (pong)
+		rds_mprds_path0_acked(c);
 }
 
 /*
@@ -291,11 +421,24 @@ static unsigned int mprds_tx_paths(const struct rds_conn *c, unsigned int n)
 	return READ_ONCE(c->peer_sport_idx) ? n : 1;
 }
 
+/*
+ * May the peer's TCP have messages of path 0 that its RDS has not read?  Those in front of an
+ * answered ping it has.  Locks of the connection and of path 0 held.
+ */
+static bool mprds_maybe_unread(const struct rds_conn *c)
+{
+	const struct rds_path *p0 = c->paths[0];
+
+	return p0->last_data && (p0->last_data >= c->pinged_at || c->pongs < c->pings) &&
+	       READ_ONCE(c->rn->sysctl.ping_enable);
+}
+
 /* Publish the path count together with the point in path 0's stream others wait for. */
 static void mprds_publish(struct rds_conn *c, unsigned int n)
 {
 	unsigned int tx = mprds_tx_paths(c, n);
 	struct rds_path *p0 = c->paths[0];
+	bool ask = false;
 
 	spin_lock_bh(&c->lock);
 	/*
@@ -305,13 +448,21 @@ static void mprds_publish(struct rds_conn *c, unsigned int n)
 	spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
 	if (c->tx_paths <= 1 && tx > 1) {
 		c->fanout_seq = p0->next_tx;
-		WRITE_ONCE(c->fanout_open, list_empty(&p0->queue) && list_empty(&p0->sent));
+		ask = mprds_maybe_unread(c);
+		WRITE_ONCE(c->fence, ask ? c->pings + 1 : 0);
+		WRITE_ONCE(c->fanout_open,
+			   !ask && list_empty(&p0->queue) && list_empty(&p0->sent));
 	}
 	smp_store_release(&c->npaths, n);	/* after paths[] */
 	if (c->tx_paths <= 1)
 		smp_store_release(&c->tx_paths, tx);	/* after paths[] and fanout_seq */
 	spin_unlock(&p0->lock);
 	spin_unlock_bh(&c->lock);
+	if (ask) {
+		WRITE_ONCE(p0->greetings, 0);
+		mprds_greet(p0);
+		rds_path_look_later(p0);
+	}
 }
 
 /* Paths 1..n-1 exist; setup mutex held. */
@@ -445,63 +596,4 @@ void rds_mprds_work(struct work_struct *work)
 		spin_unlock_bh(&c->lock);
 	}
 	mprds_want_all(c);
-}
-
-/* ---- fan-out order -------------------------------------------------------------- */
-
-/* Is everything that was queued on path 0 before the fan-out acknowledged? */
-static bool fanout_done(struct rds_conn *c)
-{
-	struct rds_path *p0 = c->paths[0];
-	struct rds_message *m;
-	bool done;
-
-	spin_lock_bh(&p0->lock);
-	m = list_first_entry_or_null(&p0->sent, struct rds_message, node) ?:
-	    list_first_entry_or_null(&p0->queue, struct rds_message, node);
-	done = !m || m->seq >= c->fanout_seq;
-	spin_unlock_bh(&p0->lock);
-	return done;
-}
-
-/* The gate opens once, and whoever opens it wakes those that were turned away. */
-static void fanout_release(struct rds_conn *c)
-{
-	unsigned int i, n;
-
-	if (xchg(&c->fanout_open, true))
-		return;
-	n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
-	for (i = 1; i < n; i++)
-		rds_path_kick(c->paths[i]);
-}
-
-/**
- * rds_mprds_may_send() - fan-out order: may this path send yet?
- * @p: the path
- */
-bool rds_mprds_may_send(struct rds_path *p)
-{
-	struct rds_conn *c = p->conn;
-
-	if (!p->index || READ_ONCE(c->fanout_open))
-		return true;
-	if (fanout_done(c)) {
-		fanout_release(c);
-		return true;
-	}
-	rds_stat_inc(mprds_catchup_tx0_retries);
-	return false;
-}
-
-/**
- * rds_mprds_path0_acked() - path 0 got shorter: release the others if it was the last
- * @c: the connection
- *
- * Context: any.
- */
-void rds_mprds_path0_acked(struct rds_conn *c)
-{
-	if (!READ_ONCE(c->fanout_open) && fanout_done(c))
-		fanout_release(c);
 }

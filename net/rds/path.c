@@ -71,6 +71,8 @@ int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npa
 		err = -ENOBUFS;
 	} else {
 		m->seq = p->next_tx++;
+		if (!m->control)
+			p->last_data = m->seq;
 		path_count_unacked(p, m);
 		list_add_tail(&m->node, &p->queue);
 		WRITE_ONCE(p->nr_queued, p->nr_queued + 1);

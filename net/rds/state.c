@@ -260,6 +260,20 @@ void rds_path_hurry(struct rds_path *p)
 }
 
 /**
+ * rds_path_look_later() - the peer was asked again: has it answered in a while?
+ * @p: the path
+ *
+ * Context: any.
+ */
+void rds_path_look_later(struct rds_path *p)
+{
+	spin_lock_bh(&p->lock);
+	if (p->state == RDS_UP)
+		queue_delayed_work(rds_wq, &p->timer, RDS_GREET_INTERVAL);
+	spin_unlock_bh(&p->lock);
+}
+
+/**
  * rds_path_accept() - the transport parked an incoming link
  * @p: the path
  * @again: it was parked before, and others are being taken
