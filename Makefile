@@ -10,7 +10,8 @@ T	?=
 J	?=
 MINUTES	?= 60
 vm	:= $(top)/selftests/vm
-run	:= python3 -u $(vm)/run.py
+# names of tests are patterns, for us and not for the shell
+run	:= set -f; python3 -u $(vm)/run.py
 
 all: modules
 
@@ -62,20 +63,20 @@ tests tools: setup
 	@$(MAKE) --no-print-directory -s -C $(top)/selftests $(if $(filter tools,$@),tools)
 
 check: $(if $(filter ours,$(M)),modules) tests
-	@set -f; $(run) check -k $(K) -m $(M) $(if $(J),-j $(J)) $(T)
+	@$(run) check -k $(K) -m $(M) $(if $(J),-j $(J)) $(T)
 
 soak coverage: K := uml-kasan
 
 soak: modules tests
-	@set -f; $(run) check -k $(K) --soak $(MINUTES) $(T)
+	@$(run) check -k $(K) --soak $(MINUTES) $(T)
 
 coverage: setup tests
 	@VARIANT=gcov $(vm)/build.sh uml-kasan
 	@python3 $(vm)/coverage.py clean
-	@set -f; $(run) check -k uml-kasan --variant gcov $(T); rc=$$?; python3 $(vm)/coverage.py report && exit $$rc
+	@$(run) check -k uml-kasan --variant gcov $(T); rc=$$?; python3 $(vm)/coverage.py report && exit $$rc
 
 list:
-	@set -f; $(run) list $(T)
+	@$(run) list $(T)
 
 shell: modules tests
 	@$(run) shell -k $(K) $(if $(N),-n $(N)) $(KINDS)

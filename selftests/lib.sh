@@ -7,7 +7,7 @@
 # KTAP:       ktap_header, ktap_pass|ktap_fail|ktap_skip NAME,
 #             check NAME COMMAND..., ktap_finish
 # In a guest: setup_pair, setup_nodes N, n1 COMMAND..., busywait SECONDS COMMAND...,
-#             counter NS NAME, slabcount, cleanup
+#             counter NS NAME, slabcount, need_tracing, cleanup
 # On the host, for tests with several guests: on NODE COMMAND..., vm_kill NODE,
 #             vm_boot NODE, link_down NODE..., link_up NODE..., vm_log NODE
 
@@ -235,6 +235,13 @@ slabcount()
 		sum=$((sum + n))
 	done
 	echo $sum
+}
+
+# need_tracing: the tracing file system is at $TR
+need_tracing()
+{
+	TR=/sys/kernel/tracing
+	[ -d $TR/events ] || mount -t tracefs tracefs $TR 2>/dev/null
 }
 
 # --- on the host, driving guests

@@ -346,7 +346,8 @@ bool rds_path_control_due(struct rds_path *p);
  */
 void rds_path_hold(struct rds_path *p, u64 now, u64 until);
 void rds_path_unhold(struct rds_path *p);
-u64 rds_path_held_until(const struct rds_path *p, u64 now);
+u64 rds_path_held_until(const struct rds_path *p);
+void rds_path_join(const struct rds_path *p, u64 now);
 bool rds_path_patient(const struct rds_path *p, u64 now, u64 gap);
 bool rds_path_push_wanted(const struct rds_path *p);
 size_t rds_path_pull_control(struct rds_path *p, u8 *buf);

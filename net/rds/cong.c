@@ -466,10 +466,11 @@ static u8 *cong_fmap(struct rds_conn *c)
 static int cong_replace(struct rds_conn *c, u8 *map, const u8 *fresh, bool raced, u64 *cleared,
 			bool *changed)
 {
-	if (raced && !c->fmap_doubts)
+	if (raced && !c->fmap_doubts) {
 		c->fmap_doubts = kzalloc(RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_NOWARN);
-	if (raced && !c->fmap_doubts)
-		return -ENOMEM;
+		if (!c->fmap_doubts)
+			return -ENOMEM;
+	}
 	if (c->fmap_doubts)
 		WRITE_ONCE(c->fmap_doubt, rds_map_doubt(c->fmap_doubts, map, fresh, raced));
 	*changed = memcmp(map, fresh, RDS_CONG_MAP_BYTES);

@@ -375,7 +375,7 @@ struct rds_conn_key {
  * @unacked_packets: messages until an acknowledgment is asked for
  * @unacked_bytes: bytes until an acknowledgment is asked for
  * @link: serialises start, stop and send; taken in process context only
- * @greetings: handshake pings sent on this link; the timer's work and LINK_UP
+ * @greetings: handshake pings sent on this link since LINK_UP, or since the fan-out asks
  * @sending: somebody is inside send() (info records); @link
  * @pull_budget: messages this pass may still pull; @link
  * @pull_empty: the last pull found the queue empty; @link
@@ -459,8 +459,7 @@ struct rds_path {
  * @lmap_node: @lmap's list of connections (map lock)
  * @lmap_sent: generation of @lmap the peer was told (path 0's sender)
  * @fmap: what the peer told us; NULL = no bit so far; kept once set
- * @fmap_doubts: bits of it that may be set only because a map was overtaken (@lock); NULL = none
- *	so far
+ * @fmap_doubts: bits of it that an overtaken map may have set (@lock); NULL = none so far
  * @floop: on loopback: the receiver's local map, counted, instead of @fmap
  * @cong_wq: blocking senders waiting for a bit to clear
  * @lock: guards the fields down to @mprds_work
@@ -531,6 +530,7 @@ struct rds_conn {
 	atomic_t flow_bytes;
 	struct delayed_work mprds_work;
 	struct mutex setup;
+
 	bool closing;
 	bool going;
 	bool answered;

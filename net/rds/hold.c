@@ -23,8 +23,7 @@
  * @lock: guards @paths, taken in softirq too
  * @paths: rds_path.held_node, the oldest first
  * @asked: when a message last came on this CPU that could be held back, ns; only a hint
- * @last: time since the one before, ns; a hint, as all the following
- * @gap: mean of these
+ * @gap: mean time between these, ns; a hint, as all the following
  * @sender: whose message it was; compared and never looked into
  * @slept: how often @sender had slept until then
  * @burst: messages before it, without sleeping or another sender between them; up to HOLD_BURST
@@ -35,7 +34,6 @@ struct rds_holder {
 	spinlock_t lock;	/* paths */
 	struct list_head paths;
 	u64 asked;
-	u32 last;
 	u32 gap;
 	const struct task_struct *sender;
 	u32 slept;
@@ -46,17 +44,16 @@ struct rds_holder {
 
 static DEFINE_PER_CPU(struct rds_holder, rds_holders);
 
-/* A message comes on this CPU that can be held back. */
-static void holder_note(struct rds_holder *h, u64 now)
+/* A message comes on this CPU that can be held back: ns since the last, or the mean if longer. */
+static u32 holder_note(struct rds_holder *h, u64 now)
 {
 	u32 new = min(now - READ_ONCE(h->asked), (u64)HOLD_GAP_MAX);
 	u32 slept = READ_ONCE(current->nvcsw);
-	u32 gap = READ_ONCE(h->gap);
+	u32 gap = READ_ONCE(h->gap) + new / 8 - READ_ONCE(h->gap) / 8;
 	u8 burst = READ_ONCE(h->burst);
 
 	WRITE_ONCE(h->asked, now);
-	WRITE_ONCE(h->last, new);
-	WRITE_ONCE(h->gap, gap + new / 8 - gap / 8);
+	WRITE_ONCE(h->gap, gap);
 	if (READ_ONCE(h->sender) != current || READ_ONCE(h->slept) != slept) {
 		WRITE_ONCE(h->sender, current);
 		WRITE_ONCE(h->slept, slept);
@@ -64,6 +61,7 @@ static void holder_note(struct rds_holder *h, u64 now)
 	} else if (burst < HOLD_BURST) {
 		WRITE_ONCE(h->burst, burst + 1);
 	}
+	return max(gap, new);
 }
 
 /**
@@ -79,11 +77,7 @@ bool rds_path_patient(const struct rds_path *p, u64 now, u64 gap)
 {
 	struct rds_holder *h = raw_cpu_ptr(&rds_holders);
 
-	if (!p->sender)
-		return false;
-	holder_note(h, now);
-	return READ_ONCE(h->burst) >= HOLD_BURST &&
-	       max(READ_ONCE(h->gap), READ_ONCE(h->last)) <= gap;
+	return p->sender && holder_note(h, now) <= gap && READ_ONCE(h->burst) >= HOLD_BURST;
 }
 
 /* When the timer sees to a path: a quarter late, most are pushed before. */
@@ -140,17 +134,23 @@ void rds_path_unhold(struct rds_path *p)
 /**
  * rds_path_held_until() - when has the transport to send what it holds back?
  * @p: the path; link mutex held
- * @now: ktime_get_ns() if a message that joins what is held tells of a sender with many paths; or 0
  *
  * Return: ns as ktime_get_ns(), or 0 if nothing is held back.
  */
-u64 rds_path_held_until(const struct rds_path *p, u64 now)
+u64 rds_path_held_until(const struct rds_path *p)
 {
-	if (!READ_ONCE(p->held))
-		return 0;
-	if (now && p->sender)
+	return READ_ONCE(p->held) ? p->held_until : 0;
+}
+
+/**
+ * rds_path_join() - a message joins what is held back, and tells of a sender with many paths
+ * @p: the path; link mutex held
+ * @now: ktime_get_ns()
+ */
+void rds_path_join(const struct rds_path *p, u64 now)
+{
+	if (p->sender)
 		holder_note(raw_cpu_ptr(&rds_holders), now);
-	return p->held_until;
 }
 
 /* May there be messages of this socket (NULL: of anybody)?  The bits of others may be the same. */

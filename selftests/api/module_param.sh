@@ -8,8 +8,7 @@
 
 . "${SELFTESTS:-$(dirname "$0")/..}/lib.sh"
 
-TR=/sys/kernel/tracing
-[ -d $TR/events/workqueue ] || mount -t tracefs tracefs $TR 2>/dev/null
+need_tracing
 out=$(mktemp -d)
 trap 'cleanup; echo 0 >$TR/events/workqueue/enable; reload >/dev/null 2>&1; rm -rf "$out"' EXIT
 

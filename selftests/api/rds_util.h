@@ -77,12 +77,17 @@ static inline bool is_ref(void)
 		SKIP(_exit(KSFT_SKIP), "in-tree module: %s", _why); \
 } while (0)
 
-static inline __s64 now_ms(void)
+static inline __s64 now_us(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+	return ts.tv_sec * 1000000LL + ts.tv_nsec / 1000;
+}
+
+static inline __s64 now_ms(void)
+{
+	return now_us() / 1000;
 }
 
 /* addr is v4, v6 or v6%interface; NULL stands for AF_UNSPEC. */

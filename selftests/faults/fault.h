@@ -194,6 +194,24 @@ static inline int workers_hit(void)
 	return n;
 }
 
+/* ---- what is there afterwards --------------------------------------------- */
+
+#define RDS_TCP_PORT 16385
+
+/* Somebody listens for RDS over TCP at this address of the namespace; errno if not. */
+static inline bool listens(const char *addr)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = mkaddr(&ss, addr, RDS_TCP_PORT);
+	int fd = socket(ss.ss_family, SOCK_STREAM, 0);
+	bool ok = fd >= 0 && !connect(fd, (void *)&ss, len);
+	int err = errno;
+
+	close(fd);
+	errno = err;
+	return ok;
+}
+
 /* ---- in the whole system ------------------------------------------------- */
 
 static inline bool put_num(const char *kind, const char *attr, long value)

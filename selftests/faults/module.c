@@ -12,8 +12,6 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
-#define RDS_TCP_PORT 16385
-
 static int spare_ns = -1;	/* a second namespace */
 
 static int load(const char *name)
@@ -64,17 +62,6 @@ static bool has_proto(void)
 	if (f)
 		fclose(f);
 	return found;
-}
-
-static bool listens(const char *addr)
-{
-	struct sockaddr_storage ss;
-	socklen_t len = mkaddr(&ss, addr, RDS_TCP_PORT);
-	int fd = socket(ss.ss_family, SOCK_STREAM, 0);
-	bool ok = fd >= 0 && !connect(fd, (void *)&ss, len);
-
-	close(fd);
-	return ok;
 }
 
 static bool rds_there(void)

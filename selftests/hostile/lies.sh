@@ -7,8 +7,7 @@
 
 FIRST=0
 LIMIT=150
-TR=/sys/kernel/tracing
-[ -d $TR/events/rds ] || mount -t tracefs tracefs $TR 2>/dev/null
+need_tracing
 
 # start_trace, stop_trace: what was dropped between, and why, in $T/trace
 start_trace() {

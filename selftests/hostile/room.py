@@ -352,4 +352,5 @@ def held():
     say(sum((1 << 20) - n for n in walk(json.load(sys.stdin)) if n))
 
 
-globals()[sys.argv[1]](*sys.argv[2:])
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

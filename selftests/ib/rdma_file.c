@@ -43,15 +43,14 @@ static char *file_map(int fd)
 static int read_into(int a, __u64 busy, __u64 cookie, char *src, char *map, int fd)
 {
 	__u64 token;
-	int i, late;
+	int i;
 
 	for (i = 0; i < AHEAD; i++)
 		if (send_rdma(a, busy, 0, src, MIB, W, 0, "w", 1) != 1)
 			return -1;
 	if (send_rdma(a, cookie, 0, map, FILE_LEN, N, 7, "r", 1) != 1 || fsync(fd))
 		return -1;
-	late = !quiet(a);
-	if (late)
+	if (!quiet(a))
 		return 0;
 	return next_note(a, &token) == RDS_RDMA_SUCCESS && token == 7 ? 1 : -1;
 }

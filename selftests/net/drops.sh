@@ -5,8 +5,7 @@
 . "$(dirname "$0")/common.sh"
 
 PY=${SELFTESTS:-$(dirname "$0")/..}/hostile/room.py
-TR=/sys/kernel/tracing
-[ -d $TR/events/rds ] || mount -t tracefs tracefs $TR 2>/dev/null
+need_tracing
 
 counts() {
 	n2 "$BIN/rds-info" -c

@@ -4,8 +4,7 @@
 # The tracepoints tell the life of a path and of a message, and name the reason of a drop.
 . "$(dirname "$0")/common.sh"
 
-TR=/sys/kernel/tracing
-[ -d $TR/events/rds ] || mount -t tracefs tracefs $TR 2>/dev/null
+need_tracing
 
 # seen REGEX: the trace contains such a line
 seen() {

@@ -402,9 +402,12 @@ static bool rds_tcp_hold(struct rds_tcp_path *tp)
 	if (READ_ONCE(first->heard) != tx->heard)
 		return false;
 	alone = wait >= tx->gap * (u64)RDS_TCP_HOLD_ALONE;
-	until = rds_path_held_until(tp->path, alone ? 0 : now);
-	if (until)
+	until = rds_path_held_until(tp->path);
+	if (until) {
+		if (!alone)
+			rds_path_join(tp->path, now);
 		return now < until;
+	}
 	until = rds_tcp_hold_until(tp, now, wait, alone);
 	if (!until)
 		return false;
