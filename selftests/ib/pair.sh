@@ -71,6 +71,21 @@ show_contact() {
 	done
 }
 
+# Where a link hangs: its state, the last words of each end, and where tasks of the kernel wait.
+show_hang() {
+	local node
+
+	for node in a b; do
+		on "$node" "$BIN/rds-info -n | grep '^ *10\\.'; ip neigh; rdma res show cm_id | cut -c 1-110
+			grep -l 'rds\\|rdma\\|ib_\\|cm_' /proc/[0-9]*/stack | while read -r s; do
+				cat \${s%stack}comm
+				sed 's/^[^ ]* //; s/+.*//' \$s | head -n 6 | tr '\\n' ' '
+				echo
+			done" 2>&1 | sed "s/^/# $node: /"
+		vm_log "$node" | grep -iE 'rds|rxe|eth0' | tail -n 6 | sed "s/^/# $node: /"
+	done
+}
+
 # serve NODE ADDR [opts]: a server of regions, bound on return
 serve() {
 	local node=$1 addr=$2

@@ -20,6 +20,7 @@ with_flows() {
 	end_flow "$id-a" $n || rc=1
 	end_flow "$id-b" $n || rc=1
 	end_flow "$id-6" $n || rc=1
+	[ $rc = 0 ] || show_hang
 	return $rc
 }
 FLOWN=0

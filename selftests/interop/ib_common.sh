@@ -39,6 +39,7 @@ with_flows() {
 	"$@" || { note "$1 failed"; rc=1; }
 	end_flow "$id-a" $n || rc=1
 	end_flow "$id-b" $n || rc=1
+	[ $rc = 0 ] || show_hang
 	return $rc
 }
 FLOWN=0
