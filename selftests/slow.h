@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * kselftest's harness with time limits that stretch with the kernel: the
- * runner says in RDS_SLOW how much slower it is than Debian's, and in RDS_SOAK how
- * many minutes a long form may take.
+ * kselftest's harness with time limits that stretch with the kernel, and by what
+ * the runner says in RDS_SOAK: how many minutes a long form may take.
  */
 #ifndef RDS_SLOW_H
 #define RDS_SLOW_H
@@ -10,15 +9,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <stdlib.h>
 #include <unistd.h>
 
-static inline int slow(void)
-{
-	const char *times = getenv("RDS_SLOW");
-
-	return times && atoi(times) > 1 ? atoi(times) : 1;
-}
+#include "patience.h"
 
 static inline unsigned int slow_alarm(unsigned int seconds)
 {

@@ -31,6 +31,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../patience.h"
+
 static int rds_ns[2] = { -1, -1 };
 
 struct nl_req {
@@ -226,7 +228,7 @@ static inline int ns_eth_running(void)
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < 1000 * slow(); i++) {
 		if (ioctl(fd, SIOCGIFFLAGS, &r) || r.ifr_flags & IFF_RUNNING)
 			break;
 		usleep(10000);

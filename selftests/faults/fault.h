@@ -198,13 +198,16 @@ static inline int workers_hit(void)
 
 #define RDS_TCP_PORT 16385
 
-/* Somebody listens for RDS over TCP at this address of the namespace; errno if not. */
+/*
+ * Somebody listens for RDS over TCP at this address of the namespace; errno if not.  RDS does not
+ * talk to itself that way: it may have reset the connection before connect() returns.
+ */
 static inline bool listens(const char *addr)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = mkaddr(&ss, addr, RDS_TCP_PORT);
 	int fd = socket(ss.ss_family, SOCK_STREAM, 0);
-	bool ok = fd >= 0 && !connect(fd, (void *)&ss, len);
+	bool ok = fd >= 0 && (!connect(fd, (void *)&ss, len) || errno == ECONNRESET);
 	int err = errno;
 
 	close(fd);

@@ -159,7 +159,7 @@ TEST_F_TIMEOUT(netns, delete__fail_nth, 280)
 		missed = used ? 0 : missed + 1;
 		n += !!used;
 	}
-	EXPECT_LT(2, n);
+	EXPECT_LT(0, n);
 	TH_LOG("%d faults while namespaces were deleted", n);
 }
 

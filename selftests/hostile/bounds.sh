@@ -7,8 +7,8 @@
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
 
 # Of those who must be there to the end.
-PATIENCE=$(((230 + 120 * ${RDS_SOAK:-0}) * ${RDS_SLOW:-1}))
-LIMIT=$((PATIENCE - 10))
+LIMIT=$((220 + 120 * ${RDS_SOAK:-0}))
+PATIENCE=$((LIMIT * ${RDS_SLOW:-1}))
 # Given time, more of everything.
 MUCH=$((1 + ${RDS_SOAK:-0}))
 [ $MUCH -le 5 ] || MUCH=5

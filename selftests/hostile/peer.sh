@@ -11,7 +11,7 @@ FIRST=0
 SOAK=${RDS_SOAK:-0}
 STEP=$((97 / (1 + 4 * SOAK)))
 [ $STEP -gt 0 ] || STEP=1
-PATIENCE=$((60 + 60 * SOAK))
+PATIENCE=$(((60 + 60 * SOAK) * ${RDS_SLOW:-1}))
 LIMIT=$((150 + 120 * SOAK))
 
 # hostile SCENARIO PROOFS [COUNT]: run it, then await the messages that were valid
@@ -56,7 +56,7 @@ setup_nodes 3
 if ours; then
 	no_rds n1 || lib_die "n1 still listens"
 fi
-n3 "$BIN/rdsmisc" numbers 10.1.0.3:7000 $total_proofs $((LIMIT + 50)) >"$T/numbers" 2>&1 </dev/null &
+n3 "$BIN/rdsmisc" numbers 10.1.0.3:7000 $total_proofs $((LIMIT * ${RDS_SLOW:-1} + 50)) >"$T/numbers" 2>&1 </dev/null &
 busywait 10 grep -q ready "$T/numbers"
 start_flow honest-in n2 10.1.0.2 n3 10.1.0.3 3500 -S 0-1000 -r 100
 start_flow honest-out n3 10.1.0.3 n2 10.1.0.2 3500 -S 0-1000 -r 100

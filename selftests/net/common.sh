@@ -47,7 +47,7 @@ start_recv() {
 	shift 5
 	READY=$((READY + 1))
 	"$ns" "$BIN/rds-traffic" recv -b "$addr" -n "$count" -s "$flows" \
-		-t "${LIMIT:-60}" --json --ready "$RD/ready.$READY" "$@" \
+		-t $((${LIMIT:-60} * ${RDS_SLOW:-1})) --json --ready "$RD/ready.$READY" "$@" \
 		>"$T/$id.recv" 2>"$T/$id.recv.err" </dev/null &
 	JOBS+=("$id:$!")
 	busywait 15 there "$ns" "$RD/ready.$READY"
@@ -58,7 +58,7 @@ start_send() {
 	local id=$1 ns=$2 from=$3 to=$4 count=$5
 	shift 5
 	"$ns" "$BIN/rds-traffic" send -b "$from" -d "$to" -n "$count" \
-		-t "${LIMIT:-60}" --json "$@" \
+		-t $((${LIMIT:-60} * ${RDS_SLOW:-1})) --json "$@" \
 		>"$T/$id.send" 2>"$T/$id.send.err" </dev/null &
 	JOBS+=("$id:$!")
 }

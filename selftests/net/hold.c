@@ -222,7 +222,7 @@ TEST_F(hold, full_buffer_pushes)
 			take(self->b);
 	}
 	TH_LOG("4000 messages through a small buffer took %lld ms", (long long)(now_ms() - start));
-	EXPECT_GT(3000, now_ms() - start);
+	EXPECT_GT(3000 * slow(), now_ms() - start);
 }
 
 /* What comes after a pause goes at once, and a request is answered at once. */
@@ -237,11 +237,11 @@ TEST_F(hold, not_lone_ones)
 		start = now_ms();
 		ASSERT_EQ(4, send_to(self->a, "10.1.0.2", 4001, "lone", 4, 0));
 		ASSERT_EQ(4, recv_wait(self->b, buf, sizeof(buf)));
-		EXPECT_GT(300, now_ms() - start);
+		EXPECT_GT(900, now_ms() - start);
 		start = now_ms();
 		ASSERT_EQ(6, send_to(self->b, "10.1.0.1", 4000, "answer", 6, 0));
 		ASSERT_EQ(6, recv_wait(self->a, buf, sizeof(buf)));
-		EXPECT_GT(300, now_ms() - start);
+		EXPECT_GT(900, now_ms() - start);
 	}
 }
 
@@ -395,23 +395,26 @@ static void spin_us(int us)
 		;
 }
 
-/* After 4 ms of messages to one peer, which join what is held for it: is one to another held? */
-static bool held_after_joining(int a, const int *b)
+/*
+ * After 4 ms of messages to one peer, which join what is held for it: is one to another held?
+ * 1 yes, 0 no, -1 the messages came too slowly to count.
+ */
+static int held_after_joining(int a, const int *b)
 {
 	__s64 end;
-	int i;
+	int i, n = 0;
 
 	for (i = 0; i < PEERS; i++)
 		if (send_to(a, peer(i), 4001, "small", 5, 0) != 5)
-			return false;
-	for (end = now_ms() + 4; now_ms() < end; spin_us(250))
+			return -1;
+	for (end = now_us() + 4000; now_us() < end; spin_us(250), n++)
 		if (send_to(a, peer(PEERS - 1), 4001, "small", 5, 0) != 5)
-			return false;
+			return -1;
 	take(b[0]);
 	if (send_to(a, peer(0), 4001, "small", 5, 0) != 5)
-		return false;
+		return -1;
 	spin_us(2000);
-	return !take(b[0]);
+	return n < 6 ? -1 : !take(b[0]);
 }
 
 /*
@@ -420,17 +423,21 @@ static bool held_after_joining(int a, const int *b)
  */
 TEST_F(fan, what_joins_counts)
 {
-	int i, round, held = 0;
+	int i, round, ret, fast = 0, held = 0;
 
 	ASSERT_EQ(0, write_param("3600"));
 	for (round = 0; round < 50; round++) {
-		held += held_after_joining(self->a, self->b);
+		ret = held_after_joining(self->a, self->b);
+		fast += ret >= 0;
+		held += ret > 0;
 		usleep(20000);
 		for (i = 0; i < PEERS; i++)
 			take(self->b[i]);
 	}
-	TH_LOG("held %d times of %d", held, round);
-	EXPECT_LT(round / 4, held);
+	TH_LOG("held %d times of %d", held, fast);
+	if (fast < 10)
+		SKIP(return, "too slow a kernel");
+	EXPECT_LT(fast / 4, held);
 }
 
 static int by_size(const void *a, const void *b)

@@ -24,7 +24,7 @@
 
 #define MAX_SIZE	3000
 #define LIVES		80	/* messages each end must get before the end may come */
-#define PATIENCE	30	/* seconds for whatever must happen */
+#define PATIENCE	(30 * slow())	/* seconds for whatever must happen */
 #define WRITERS		2
 
 /* What the processes of all rounds share. */

@@ -19,7 +19,7 @@ start_node() {
 	done
 	"n$i" "$BIN/rds-traffic" both -b "10.1.0.$i:4000" -k $SOCKS --spread \
 		"${dests[@]}" -n "$COUNT" -s $((SOCKS * 3)) -S 0-4000 -r 800 \
-		-t $LIMIT --json --ready "$T/up.$i" --go "$T/go" \
+		-t $((LIMIT * ${RDS_SLOW:-1})) --json --ready "$T/up.$i" --go "$T/go" \
 		>"$T/node$i" 2>"$T/node$i.err" </dev/null &
 	PIDS+=($!)
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef RDS_PATIENCE_H
+#define RDS_PATIENCE_H
+
+#include <stdlib.h>
+
+/* The runner says in RDS_SLOW how much slower than Debian's the kernel is: limits stretch with it. */
+static inline int slow(void)
+{
+	const char *times = getenv("RDS_SLOW");
+
+	return times && atoi(times) > 1 ? atoi(times) : 1;
+}
+
+#endif
