@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* The runner says in RDS_SLOW how much slower than Debian's the kernel is: limits stretch with it. */
+/* How much slower than Debian's the kernel is, as the runner says: limits stretch with it. */
 static inline int slow(void)
 {
 	const char *times = getenv("RDS_SLOW");
