@@ -303,7 +303,7 @@ bool rds_conn_may_create(struct rds_net *rn, bool incoming)
 	    (incoming && atomic_read(&rn->nr_incoming) >= incoming_share(max)))
 		conn_reclaim(rn);
 	/* Those on their way out cost memory too. */
-	if (atomic_read(&rn->nr_conns) < max && atomic_read(&rn->nr_alive) - max < max + CONN_SCAN)
+	if (atomic_read(&rn->nr_conns) < max && atomic_read(&rn->nr_alive) < 2LL * max + CONN_SCAN)
 		return true;
 	rds_stat_inc(conn_limit);
 	return false;

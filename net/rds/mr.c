@@ -65,8 +65,11 @@ static int mr_check(const struct rds_iovec *vec)
 	return 0;
 }
 
-/* Make it reachable and enter it; -EBUSY: another one may have more luck. */
-static int mr_publish(struct rds_sock *rs, struct rds_mr *mr)
+/*
+ * Make it reachable and enter it; -EBUSY: another one may have more luck.  Somebody else may free
+ * it as soon as it is entered: only its @key is told.
+ */
+static int mr_publish(struct rds_sock *rs, struct rds_mr *mr, u32 *key)
 {
 	int err = mr->ops->mr_map(mr, &rs->bound.ip, rs->bound.scope);
 
@@ -74,7 +77,8 @@ static int mr_publish(struct rds_sock *rs, struct rds_mr *mr)
 		rds_mr_unmapped(mr);
 		return err;
 	}
-	err = xa_insert_bh(&rs->mrs, mr->key, mr, GFP_KERNEL_ACCOUNT);
+	*key = mr->key;
+	err = xa_insert_bh(&rs->mrs, *key, mr, GFP_KERNEL_ACCOUNT);
 	if (err)
 		mr->ops->mr_unmap(mr);
 	return err;
@@ -95,6 +99,7 @@ int rds_mr_register(struct rds_sock *rs, const struct rds_get_mr_args *args, u64
 	unsigned int tries = MR_TRIES;
 	struct rds_mr *mr;
 	u64 __user *to;
+	u32 key;
 	int err;
 
 	if (!ops)
@@ -108,12 +113,11 @@ int rds_mr_register(struct rds_sock *rs, const struct rds_get_mr_args *args, u64
 			return PTR_ERR(mr);
 		mr->use_once = args->flags & RDS_RDMA_USE_ONCE;
 		mr->invalidate = args->flags & RDS_RDMA_INVALIDATE;
-		err = mr_publish(rs, mr);
+		err = mr_publish(rs, mr, &key);
 	} while (err == -EBUSY && --tries);
 	if (err)
 		return err;
-	/* From here on somebody else may free it: do not look at it again. */
-	*cookie = (u64)offset_in_page(args->vec.addr) << 32 | mr->key;
+	*cookie = (u64)offset_in_page(args->vec.addr) << 32 | key;
 	to = u64_to_user_ptr(args->cookie_addr);
 	if (to && put_user(*cookie, to)) {
 		rds_mr_free(rs, *cookie, false);

@@ -53,6 +53,13 @@ own_limit() {
 	[ "$(value accepted)" = 40 ]
 }
 
+# The largest value: no sum of it may wrap.
+no_limit() {
+	n2 sysctl -qw net.rds.max_conns=2147483647 || return 1
+	spray n2 10.1.0.2:5004 10.1.0.100:5000 140
+	[ "$(value accepted)" = 140 ]
+}
+
 ktap_header
 if ! ours; then
 	ktap_skip "limits" "in-tree has none (connection.md 16, 35)"
@@ -63,6 +70,7 @@ setup_pair
 check "max_conns bounds what one socket can create" bounded
 check "and counts the refusals" test "$(counter n1 conn_limit)" -ge 40
 check "another namespace has a limit of its own" own_limit
+check "the largest limit limits nothing" no_limit
 check "peers that never answered expire" expired
 check "there is room again" bounded
 check "expiry is counted" test "$(counter n1 conn_expired)" -ge 20

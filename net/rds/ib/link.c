@@ -303,7 +303,8 @@ static struct ib_cq *rds_ib_make_cq(struct rds_ib_link *l, ib_comp_handler handl
 	struct ib_device *dev = l->rdev->dev;
 	struct ib_cq_init_attr attr = {
 		.cqe = nr,
-		.comp_vector = atomic_inc_return(&l->rdev->next_vector) % dev->num_comp_vectors,
+		.comp_vector = (u32)atomic_inc_return(&l->rdev->next_vector) %
+			       (u32)dev->num_comp_vectors,
 	};
 
 	return ib_create_cq(dev, handler, rds_ib_cq_error, l, &attr);

@@ -107,17 +107,17 @@ static int __init rds_ib_init(void)
 	err = rds_ib_device_init();
 	if (err)
 		goto err_sysctl;
-	err = rds_transport_register(&rds_ib_transport);
-	if (err)
-		goto err_device;
 	err = rds_ib_listen();
 	if (err)
-		goto err_transport;
+		goto err_device;
+	/* Last: from now on sockets may use it, and nothing may fail any more. */
+	err = rds_transport_register(&rds_ib_transport);
+	if (err)
+		goto err_listen;
 	return 0;
 
-err_transport:
-	rds_transport_unregister(&rds_ib_transport);
-	rds_ib_leave_all();
+err_listen:
+	rds_ib_unlisten();
 err_device:
 	rds_ib_device_exit();
 err_sysctl:

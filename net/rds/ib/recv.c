@@ -405,7 +405,8 @@ static bool rds_ib_rx_check(struct rds_ib_link *l, const struct ib_wc *wc, struc
 	}
 	if (rx->dead)
 		return false;
-	if (wc->opcode != IB_WC_RECV || wc->wc_flags & IB_WC_WITH_IMM)
+	if (wc->opcode != IB_WC_RECV ||
+	    wc->wc_flags & (IB_WC_WITH_IMM | IB_WC_WITH_INVALIDATE))
 		return !rds_ib_rx_dead(l, RDS_IB_DROP_BAD_WC, -EPROTO);
 	if (wc->byte_len < RDS_HDR_LEN)
 		return !rds_ib_rx_dead(l, RDS_IB_DROP_SHORT, -EPROTO);
