@@ -24,6 +24,27 @@ rxe_add() {
 	on "$1" rdma link add $RXE type rxe netdev eth0 && busywait 15 roce_ready "$1"
 }
 
+# revive NODE...: rdma_rxe does not get over a message of the CM that it cannot send, because the
+# interface is down just then.  The CM's queue pair (GSI) stays in state ERR, and nothing can be
+# connected any more until the device is made anew.
+revive() {
+	local node
+
+	for node; do
+		on "$node" "rdma res show qp | grep -q 'type GSI state ERR'" || continue
+		note "$node: rdma_rxe has lost the CM's queue pair, its device is made anew"
+		rxe_del "$node" && rxe_add "$node" || return 1
+	done
+}
+
+# cable NODE [SECONDS]: it is out for so long
+cable() {
+	link_down "$1"
+	sleep "${2:-6}"
+	link_up "$1"
+	revive a b
+}
+
 # ib_rows NODE KIND KEY...: these values of each record over verbs; KIND is p or I
 ib_rows() {
 	local node=$1 kind=$2

@@ -44,14 +44,9 @@ interface_cycle() {
 		on "$1" ip link set eth0 down || return 1
 		sleep 0.3
 		on "$1" ip link set eth0 up || return 1
+		revive "$1" || return 1
 		sleep 1
 	done
-}
-
-cable() {
-	link_down "$1"
-	sleep 6
-	link_up "$1"
 }
 
 links_were_lost() {
@@ -111,6 +106,7 @@ module_anew() {
 		on "$node" modprobe rds_rdma || rc=1
 		start_recv "wait$i-$node" "$node" "$(addr "$node"):5200" 200 1 || rc=1
 		link_up "$node"
+		revive a b || rc=1
 		end_flow "wait$i-$node" 200 && continue
 		show_contact
 		return 1

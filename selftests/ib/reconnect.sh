@@ -41,6 +41,7 @@ interface_cycle() {
 		sleep 0.2
 		ip link set $DEV up || return 1
 		ib_addresses 2	# those of IPv6 went with it
+		ib_revive || return 1
 		sleep 0.7
 	done
 }

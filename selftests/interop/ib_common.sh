@@ -80,12 +80,6 @@ with_flows() {
 }
 FLOWN=0
 
-cable() {
-	link_down "$1"
-	sleep 6
-	link_up "$1"
-}
-
 device_cycle() {
 	rxe_del "$1" || return 1
 	sleep 0.3
@@ -96,7 +90,7 @@ interface_cycle() {
 	on "$1" sysctl -qw net.ipv6.conf.eth0.keep_addr_on_down=1
 	on "$1" ip link set eth0 down || return 1
 	sleep 0.3
-	on "$1" ip link set eth0 up
+	on "$1" ip link set eth0 up && revive "$1"
 }
 
 services() {
