@@ -396,7 +396,7 @@ static void spin_us(int us)
 }
 
 /*
- * After 4 ms of messages to one peer, which join what is held for it: is one to another held?
+ * After 6 ms of messages to one peer, which join what is held for it: is one to another held?
  * 1 yes, 0 no, -1 the messages came too slowly to count.
  */
 static int held_after_joining(int a, const int *b)
@@ -407,19 +407,20 @@ static int held_after_joining(int a, const int *b)
 	for (i = 0; i < PEERS; i++)
 		if (send_to(a, peer(i), 4001, "small", 5, 0) != 5)
 			return -1;
-	for (end = now_us() + 4000; now_us() < end; spin_us(250), n++)
+	for (end = now_us() + 6000; now_us() < end; spin_us(slow() > 1 ? 250 : 500), n++)
 		if (send_to(a, peer(PEERS - 1), 4001, "small", 5, 0) != 5)
 			return -1;
 	take(b[0]);
 	if (send_to(a, peer(0), 4001, "small", 5, 0) != 5)
 		return -1;
 	spin_us(2000);
-	return n < 6 ? -1 : !take(b[0]);
+	return n < 7 ? -1 : !take(b[0]);
 }
 
 /*
  * The limit is 14.4 ms for a sender with many peers that sends at least one message in a sixteenth
- * of that.  Those that join others count, too.  A pause counts as 1 ms at most.
+ * of that.  Those that join others count, too, unless they are a stream by themselves (eight in
+ * 3.6 ms).  A pause counts as 1 ms at most.
  */
 TEST_F(fan, what_joins_counts)
 {
@@ -437,7 +438,7 @@ TEST_F(fan, what_joins_counts)
 	TH_LOG("held %d times of %d", held, fast);
 	if (fast < 10)
 		SKIP(return, "too slow a kernel");
-	EXPECT_LT(fast / 4, held);
+	EXPECT_LT(fast / 10, held);	/* none if they do not count */
 }
 
 static int by_size(const void *a, const void *b)
