@@ -6,6 +6,7 @@
 #define _RDS_BOUNDS_H
 
 /* expire.c */
+void rds_conn_outlive(struct rds_conn *c);
 void rds_conn_remember(struct rds_path *p);
 bool rds_conn_may_create(struct rds_net *rn, bool incoming);
 int rds_conn_charge(struct rds_conn *c, bool incoming);

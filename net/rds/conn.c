@@ -494,6 +494,8 @@ static void conn_kill(struct rds_conn *c, void *arg)
 
 	if (t && c->key.trans != t)
 		return;
+	if (t)
+		rds_conn_outlive(c);
 	if (rds_conn_unlink(c))
 		conn_destroy(c);
 }

@@ -4,7 +4,7 @@
  *
  * Data path:  socket.c sendmsg -> cmsg.c parses the request -> message.c builds and
  * charges -> conn.c finds the path -> path.c numbers, enqueues and pumps -> transport
- * || wire || transport -> path.c tests the sequence -> recv.c finds the port and queues
+ * || wire || transport -> deliver.c tests the sequence -> recv.c finds the port and queues
  * -> recvmsg copies out.  Acknowledgements return through rds_path_acked(), room through
  * rds_path_kick().
  *
@@ -371,7 +371,7 @@ struct rds_conn_key {
  * @peer_port: the peer's port of an adopted link
  * @rx_as: path whose messages the link brings, if not this one's (rds_mprds_repair())
  * @up_since: jiffies of the last transition to UP
- * @nr_control: kernel pings and pongs on @queue and @sent
+ * @nr_control: kernel pings and pongs on @queue and @sent; peeked at unlocked
  * @unacked_packets: messages until an acknowledgment is asked for
  * @unacked_bytes: bytes until an acknowledgment is asked for
  * @link: serialises start, stop and send; taken in process context only
@@ -574,8 +574,8 @@ int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npa
 void rds_path_pump(struct rds_path *p, struct rds_sock *sender);
 void rds_path_push(struct rds_path *p);
 void rds_path_want(struct rds_path *p);
+void rds_path_pong(struct rds_path *p, const struct rds_hdr *h);	/* deliver.c */
 int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport);
-void rds_path_pong(struct rds_path *p, const struct rds_hdr *h);
 /* Take messages of @rs (to @dport, or all if NULL) off the path. */
 void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
 		    enum rds_drop_reason why, struct list_head *out);

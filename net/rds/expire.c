@@ -78,7 +78,43 @@ static void grave_remove(struct rds_net *rn, struct rds_conn_grave *g)
 	kfree_rcu(g, rcu);
 }
 
-/* A doomed connection of a peer that answered; without memory it is forgotten. */
+/* New connections begin above what this one has reached. */
+static void raise_first_tx(struct rds_net *rn, u64 floor)
+{
+	lockdep_assert_held(&rn->lock);
+	rn->first_tx = max(rn->first_tx, floor);
+}
+
+/**
+ * rds_conn_outlive() - a connection goes with its transport, which may come back
+ * @c: the connection, in the table still
+ *
+ * The peer keeps what it expects of us.  What we expect of it is not kept: the sockets that got
+ * it are gone, and the key would name a transport that is.
+ *
+ * Context: process.
+ */
+void rds_conn_outlive(struct rds_conn *c)
+{
+	struct rds_net *rn = c->rn;
+	unsigned int i;
+
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
+		u64 floor;
+
+		if (!p)
+			continue;
+		spin_lock_bh(&p->lock);
+		floor = p->next_tx;
+		spin_unlock_bh(&p->lock);
+		spin_lock_bh(&rn->lock);
+		raise_first_tx(rn, floor);
+		spin_unlock_bh(&rn->lock);
+	}
+}
+
+/* A connection of a peer that answered, before it goes; without memory it is forgotten. */
 static void conn_bury(struct rds_conn *c)
 {
 	struct rds_net *rn = c->rn;
@@ -105,7 +141,7 @@ static void conn_bury(struct rds_conn *c)
 		spin_unlock_bh(&p->lock);
 	}
 	spin_lock_bh(&rn->lock);
-	rn->first_tx = max(rn->first_tx, floor);
+	raise_first_tx(rn, floor);
 	old = rhashtable_lookup_fast(&rn->graves, &c->key, grave_params);
 	if (old)
 		grave_remove(rn, old);
@@ -150,13 +186,27 @@ void rds_conn_remember(struct rds_path *p)
 
 /* ---- who goes ---------------------------------------------------------------------- */
 
+/*
+ * Something that a user waits for?  The kernel's own pings and pongs, of which there are
+ * RDS_MAX_CONTROL at most, keep no connection: a peer could have them made, and not take them.
+ */
+static bool has_messages(const struct list_head *list)
+{
+	const struct rds_message *m;
+
+	list_for_each_entry(m, list, node)
+		if (!m->control)
+			return true;
+	return false;
+}
+
 /* May the path go?  Once it may, and @c->closing is set, nothing can use it any more. */
 static bool path_is_idle(struct rds_path *p, bool answered)
 {
 	bool idle;
 
 	spin_lock_bh(&p->lock);
-	idle = !p->parked && list_empty(&p->queue) && list_empty(&p->sent);
+	idle = !p->parked && !has_messages(&p->queue) && !has_messages(&p->sent);
 	if (answered && (p->state == RDS_UP || rds_state_is_stopping(p->state) ||
 			 (p->state == RDS_CONNECTING && p->adopted)))
 		idle = false;
@@ -218,11 +268,14 @@ static bool conn_give_up(struct rds_conn *c, unsigned long age, bool pressed)
 	/* The history of a legacy peer's ports is not kept in a grave. */
 	if (answered && !pressed && rds_legacy_peer(c) && !xa_empty(&c->flows))
 		return false;
-	if (!conn_close_if_idle(c, answered) || !rds_conn_unlink(c))
-		return false;		/* somebody else destroys it */
-	rds_stat_inc(conn_expired);
+	if (!conn_close_if_idle(c, answered))
+		return false;
+	/* While the next connection of this name cannot begin yet. */
 	if (answered)
 		conn_bury(c);
+	if (!rds_conn_unlink(c))
+		return false;		/* somebody else destroys it */
+	rds_stat_inc(conn_expired);
 	rds_conn_destroy_later(c);
 	return true;
 }

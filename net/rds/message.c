@@ -143,8 +143,7 @@ static void message_free(struct rds_message *m)
 	unsigned int i;
 
 	if (m->pin) {
-		rds_pin_release(m->pin);
-		kvfree(m->bvec);
+		rds_pin_release(m->pin);	/* frees the pieces too */
 	} else {
 		for (i = 0; i < m->nr_bvec; i++)
 			rds_payload_put(m->rs, m->bvec[i].bv_page);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A path's queues: enqueue, pump, acknowledge, requeue, purge; and the entry of received
- * frames.
+ * A path's queues: enqueue, pump, acknowledge, requeue, purge.
  *
  * A message is on exactly one of: queue (not yet taken by the transport), sent (taken, not
  * acknowledged), or a local list of the function that took it off under path->lock and
@@ -292,16 +291,6 @@ static bool path_must_listen(const struct rds_path *p)
 	       time_before(jiffies, READ_ONCE(p->up_since) + RDS_LISTEN_TIME);
 }
 
-/* A frame arrived; the first one of a link may be what sending waits for. */
-static void path_heard(struct rds_path *p)
-{
-	u32 frames = READ_ONCE(p->rx_frames);
-
-	WRITE_ONCE(p->rx_frames, frames + 1);
-	if (!frames)
-		rds_path_kick(p);
-}
-
 /**
  * rds_path_pull() - take the next message for transmission
  * @p: the path; link mutex held
@@ -381,13 +370,27 @@ static bool message_is_handshake(const struct rds_message *m)
 	return m->control && (m->sport == RDS_PORT_PROBE || m->dport == RDS_PORT_PROBE);
 }
 
+/* The next link begins with a handshake of its own; p->lock held. */
+static void drop_handshake(struct rds_path *p, struct list_head *drop)
+{
+	struct rds_message *m, *next;
+
+	list_for_each_entry_safe(m, next, &p->queue, node) {
+		if (!message_is_handshake(m))
+			continue;
+		list_move_tail(&m->node, drop);
+		p->nr_control--;
+		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
+	}
+}
+
 /**
  * rds_path_requeue_sent() - put unacknowledged messages back in front of the queue
  * @p: the path; its link is stopped, link mutex held
  *
- * Handshake messages are dropped: the next link begins with a new handshake.  So are those
- * that were taken back: TCP does not read their pages any more; and those whose operation may
- * have been executed.
+ * Handshake messages are dropped, also those that were not sent yet.  So are messages that
+ * were taken back: TCP does not read their pages any more; and those whose operation may have
+ * been executed.
  */
 void rds_path_requeue_sent(struct rds_path *p)
 {
@@ -403,9 +406,8 @@ void rds_path_requeue_sent(struct rds_path *p)
 			list_move_tail(&m->node, &drop);
 			continue;
 		}
-		if (message_is_handshake(m) || (!m->rs && !m->control)) {
+		if (!m->rs && !m->control) {
 			list_move_tail(&m->node, &drop);
-			p->nr_control -= m->control;
 			continue;
 		}
 		m->flags |= RDS_FLAG_RETRANSMITTED;
@@ -415,6 +417,7 @@ void rds_path_requeue_sent(struct rds_path *p)
 	}
 	list_splice_init(&p->sent, &p->queue);
 	WRITE_ONCE(p->nr_queued, p->nr_queued + nr);
+	drop_handshake(p, &drop);
 	spin_unlock_bh(&p->lock);
 	rds_stat_add(send_retransmitted, nr);
 	rds_op_finish(&drop, RDS_RDMA_DROPPED);
@@ -478,144 +481,6 @@ void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
 		rds_sock_put(rs);
 	if (!p->index)
 		rds_mprds_path0_acked(p->conn);
-}
-
-/**
- * rds_path_pong() - answer a ping
- * @p: path it came by
- * @h: its header
- *
- * Context: any.
- */
-void rds_path_pong(struct rds_path *p, const struct rds_hdr *h)
-{
-	switch (rds_path_send_control(p, RDS_PORT_KERNEL, h->sport)) {
-	case 0:
-		break;
-	case -ENOBUFS:
-		rds_drop(p, h, RDS_DROP_PONG_LIMIT);
-		break;
-	case -ESHUTDOWN:
-		rds_drop(p, h, RDS_DROP_EXPIRED);
-		break;
-	default:
-		rds_drop(p, h, RDS_DROP_PONG_NOMEM);
-	}
-}
-
-static void deliver_ping(struct rds_path *p, const struct rds_hdr *h)
-{
-	if (!h->sport) {
-		rds_drop(p, h, RDS_DROP_PORTS_ZERO);
-		return;
-	}
-	rds_stat_inc(recv_ping);
-	if (h->sport == RDS_PORT_PROBE) {
-		rds_mprds_received(p, h);
-	} else if (rds_cong_test(p->conn, h->sport)) {
-		rds_stat_inc(cong_send_error);
-		rds_drop(p, h, RDS_DROP_PONG_CONGESTED);
-		return;
-	}
-	rds_path_pong(p, h);
-}
-
-/* Frames that are not for a socket.  True if consumed (the caller still owns @inc). */
-static bool deliver_kernel(struct rds_path *p, const struct rds_hdr *h)
-{
-	if (!READ_ONCE(p->conn->rn->sysctl.ping_enable)) {
-		if (h->dport != RDS_PORT_KERNEL)
-			return false;
-		/* To the reference's counters it is a port that nobody has. */
-		rds_stat_inc(recv_drop_no_sock);
-		rds_drop(p, h, RDS_DROP_PING_DISABLED);
-		return true;
-	}
-	if (h->dport == RDS_PORT_KERNEL) {
-		deliver_ping(p, h);
-		return true;
-	}
-	if (h->dport == RDS_PORT_PROBE && h->sport == RDS_PORT_KERNEL) {
-		rds_mprds_received(p, h);
-		return true;
-	}
-	return false;
-}
-
-/* The sequence rule, under the lock because a changed generation resets other paths too. */
-static bool deliver_is_new(struct rds_path *p, const struct rds_hdr *h)
-{
-	struct rds_path *q = READ_ONCE(p->rx_as) ?: p;
-	enum rds_seq_verdict v;
-
-	spin_lock_bh(&q->lock);
-	if (rds_legacy_peer(p->conn) && h->sport > RDS_PORT_PROBE)
-		v = rds_legacy_accept(q, h);
-	else
-		v = rds_seq_accept(&q->next_rx, h->seq, h->flags);
-	spin_unlock_bh(&q->lock);
-
-	if (v == RDS_SEQ_REWIND)
-		rds_stat_inc(recv_rewind);
-	if (v != RDS_SEQ_DUP)
-		return true;
-	rds_drop(p, h, RDS_DROP_OLD_SEQ);
-	return false;
-}
-
-/**
- * rds_path_deliver() - a complete frame arrived
- * @p: the path
- * @epoch: epoch of the link it came by
- * @h: its header
- * @inc: its payload; the reference passes to this function
- * @b: batch of the current receive pass
- *
- * Context: any; one caller at a time per path.
- */
-void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
-		      struct rds_incoming *inc, struct rds_rx_batch *b)
-{
-	struct rds_conn *c = p->conn;
-
-	inc->len = h->len;
-	inc->seq = h->seq;
-	/* Only start() begins an epoch, and not before stop(), after which the link is silent. */
-	if (WARN_ON_ONCE(epoch != READ_ONCE(p->epoch)))
-		goto done;
-	if (!READ_ONCE(c->answered))
-		WRITE_ONCE(c->answered, true);
-	path_heard(p);
-	if (rds_hdr_is_cong(h)) {
-		rds_cong_received(p, h, inc);
-		goto done;
-	}
-	if (!deliver_is_new(p, h))
-		goto done;
-	if (h->flags & RDS_FLAG_ACK_REQUIRED)
-		rds_stat_inc(recv_ack_required);
-	if (unlikely(h->dport <= RDS_PORT_PROBE) && deliver_kernel(p, h))
-		goto done;
-
-	inc->saddr = c->key.faddr;
-	inc->scope = c->key.scope;
-	inc->tos = c->key.tos;
-	inc->sport = h->sport;
-	inc->dport = h->dport;
-	rds_recv_deliver(c->rn, &c->key.laddr, h, inc, b);
-	return;
-done:
-	rds_inc_put(inc);
-}
-
-/**
- * rds_path_deliver_done() - end of a receive pass
- * @p: the path
- * @b: the batch; its messages are queued and their reader is woken
- */
-void rds_path_deliver_done(struct rds_path *p, struct rds_rx_batch *b)
-{
-	rds_recv_flush(b);
 }
 
 bool rds_path_has_queued(const struct rds_path *p)

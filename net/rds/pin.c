@@ -20,6 +20,7 @@ static void pin_free(struct rds_pin *pin)
 			rds_notify_zcopy(pin->rs, pin->cookie);
 		rds_sock_put(pin->rs);
 	}
+	kvfree(pin->bvec);
 	kvfree(pin);
 }
 
@@ -88,7 +89,7 @@ static int pin_pages(struct rds_pin *pin, struct iov_iter *from, size_t len,
  * rds_pin_iter() - pin a user buffer for reading
  * @from: user buffer; advanced
  * @len: bytes to pin, at most RDS_MAX_MSG_SIZE
- * @bvec: the pieces, one per page; free with kvfree(); not touched on error
+ * @bvec: the pieces, one per page; freed with the pin; not touched on error
  * @nr_bvec: their number; not touched on error
  *
  * Process context.  The pages count against RLIMIT_MEMLOCK until rds_pin_release().
@@ -120,6 +121,7 @@ struct rds_pin *rds_pin_iter(struct iov_iter *from, size_t len, struct bio_vec *
 	if (err)
 		goto err_unpin;
 
+	pin->bvec = vec;
 	*bvec = vec;
 	*nr_bvec = pin->nr;
 	return pin;

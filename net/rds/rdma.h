@@ -24,12 +24,14 @@ struct rds_sock;
  * @cookie: zero-copy cookie
  * @notify: a completion is due (set once the message was queued)
  * @dirty: the device may have written
+ * @bvec: the pieces of a message, or NULL
  * @nr: pages
  * @pages: pages
  */
 struct rds_pin {
 	struct rds_sock *rs;
 	struct mmpin mmp;
+	struct bio_vec *bvec;
 	struct work_struct work;
 	u32 cookie;
 	bool notify;

@@ -377,6 +377,14 @@ static bool zcopy_room(const struct sock *sk, const struct msghdr *msg)
 	return sock_flag(sk, SOCK_ZEROCOPY) && cmsg_room(msg, size);
 }
 
+/* Another reader may have looked while it was away. */
+static void recv_returned(struct rds_sock *rs)
+{
+	struct sock *sk = rds_rs_to_sk(rs);
+
+	sk->sk_data_ready(sk);
+}
+
 /*
  * Priority 1: status notifications, oldest first, as many as fit.  What does not fit, and
  * everything on a peek, stays queued.  Returns the number delivered or -EFAULT.
@@ -387,6 +395,7 @@ static int recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags)
 	struct rds_rdma_notify out;
 	LIST_HEAD(taken);
 	int err = 0, nr = 0;
+	bool left;
 
 	if (list_empty_careful(&rs->rx.notes) || !cmsg_room(msg, sizeof(out)))
 		return 0;
@@ -410,8 +419,11 @@ static int recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags)
 		kfree(n);
 	}
 	spin_lock_bh(&rs->rx.lock);
+	left = !list_empty(&taken);
 	list_splice(&taken, &rs->rx.notes);
 	spin_unlock_bh(&rs->rx.lock);
+	if (left)
+		recv_returned(rs);
 	return err ?: nr;
 }
 
@@ -451,6 +463,7 @@ static int recv_zcopy(struct rds_sock *rs, struct msghdr *msg, int flags)
 		spin_lock_bh(&rs->rx.lock);
 		list_add(&z->node, &rs->rx.zrecords);
 		spin_unlock_bh(&rs->rx.lock);
+		recv_returned(rs);
 	} else {
 		kfree(z);
 	}
@@ -495,6 +508,8 @@ static void recv_untake(struct rds_sock *rs, struct rds_incoming *inc)
 	if (closed) {
 		rds_drop_incoming(inc, RDS_DROP_UNREAD);
 		rds_inc_put(inc);
+	} else {
+		recv_returned(rs);
 	}
 }
 

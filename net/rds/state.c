@@ -40,7 +40,6 @@ static unsigned long backoff_next(struct rds_path *p)
 
 static void path_came_up(struct rds_path *p)
 {
-	p->backoff = 0;
 	p->control_due = !!(p->conn->key.trans->caps & RDS_CAP_SENDS_CONG);
 	p->rx_frames = 0;
 	p->up_since = jiffies;
@@ -57,7 +56,8 @@ static enum rds_action path_apply(struct rds_path *p, enum rds_event ev)
 
 	lockdep_assert_held(&p->lock);
 	WRITE_ONCE(p->state, t.next);
-	if (from == RDS_UP && t.next != RDS_UP)
+	/* That a peer lets us in and says nothing is no use of the path. */
+	if (from == RDS_UP && t.next != RDS_UP && p->rx_frames)
 		WRITE_ONCE(p->conn->last_used, jiffies);
 	if (from != t.next)
 		trace_rds_state_change(p, from, t.next, ev);
@@ -101,6 +101,15 @@ static enum rds_action path_apply(struct rds_path *p, enum rds_event ev)
 	return t.action;
 }
 
+/*
+ * Is there something on the queue that a user waits for?  It may say no too often while the
+ * path has a link; when that goes it is asked again.
+ */
+static bool path_has_messages(const struct rds_path *p)
+{
+	return READ_ONCE(p->nr_queued) > READ_ONCE(p->nr_control);
+}
+
 /* Path 0 of the passive side asks the peer to dial, for all paths. */
 static bool conn_has_queued(const struct rds_conn *c)
 {
@@ -109,7 +118,7 @@ static bool conn_has_queued(const struct rds_conn *c)
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
 		const struct rds_path *p = smp_load_acquire(&c->paths[i]); /* published complete */
 
-		if (p && READ_ONCE(p->nr_queued))
+		if (p && path_has_messages(p))
 			return true;
 	}
 	return false;
@@ -154,7 +163,7 @@ static void path_stop(struct rds_path *p)
 	p->action = RDS_ACT_NONE;
 	path_apply(p, stopped_event(p));
 	spin_unlock_bh(&p->lock);
-	if (p->index && READ_ONCE(p->nr_queued))
+	if (p->index && path_has_messages(p))
 		rds_path_want(p->conn->paths[0]);
 }
 
@@ -199,6 +208,9 @@ static void path_timer(struct work_struct *work)
 
 	rds_path_kick(p);	/* in case it waited for the peer's first frame */
 	spin_lock_bh(&p->lock);
+	/* The link has lasted a while. */
+	if (p->state == RDS_UP)
+		p->backoff = 0;
 	if (p->state == RDS_UP && (greet || doubt))
 		mod_delayed_work(rds_wq, &p->timer,
 				 min_not_zero(greet ? RDS_GREET_INTERVAL : 0, doubt));

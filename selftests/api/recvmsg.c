@@ -3,7 +3,10 @@
 /* recvmsg(): flags, truncation, waiting, names, faults. */
 #include "rds_duo.h"
 
+#include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 static char buf[8192];
 
@@ -367,6 +370,61 @@ TEST_F(duo, recvmsg__several_readers)
 	}
 	EXPECT_EQ(600, n);
 }
+
+#ifdef __NR_userfaultfd
+struct late_fault {
+	int fd, err;
+	void *page;
+};
+
+static void *read_into(void *arg)
+{
+	struct late_fault *l = arg;
+
+	l->err = recv(l->fd, l->page, 100, 0) < 0 ? errno : 0;
+	return NULL;
+}
+
+/*
+ * A reader whose buffer turns out to be unwritable after a while gives the message back; another
+ * one who found the queue empty meanwhile must hear of it.
+ */
+TEST_F(duo, recvmsg__given_back)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct late_fault l = { .fd = self->b };
+	struct uffd_msg fault;
+	pthread_t t;
+	pid_t pid;
+	int uffd;
+
+	uffd = syscall(__NR_userfaultfd, O_CLOEXEC);
+	if (uffd < 0 && (errno == ENOSYS || errno == EPERM))
+		SKIP(return, "no userfaultfd");
+	ASSERT_FD(uffd);
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
+	l.page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, l.page);
+	reg.range.start = (unsigned long)l.page;
+	reg.range.len = 4096;
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &reg));
+
+	ASSERT_EQ(3, send(self->a, "abc", 3, 0));
+	ASSERT_EQ(0, pthread_create(&t, NULL, read_into, &l));
+	ASSERT_EQ(sizeof(fault), read(uffd, &fault, sizeof(fault)));
+	pid = fork();
+	if (!pid)
+		_exit(recv(self->b, buf, 8, 0) != 3);
+	ASSERT_TRUE(WAIT_UNTIL(sleeping(pid)));
+	ASSERT_EQ(0, munmap(l.page, 4096));
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_WAKE, &reg.range));
+	close(uffd);
+	pthread_join(t, NULL);
+	EXPECT_EQ(EFAULT, l.err);
+	EXPECT_EQ(0, reap(pid));
+}
+#endif
 
 /* Message header arrays of wrong shape. */
 TEST(recvmsg__bad_header)

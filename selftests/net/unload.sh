@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=200
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=200
 # Modules cannot go while they are used, and leave nothing behind when they go.
 . "$(dirname "$0")/common.sh"
 
@@ -128,6 +128,31 @@ unload_connecting() {
 	[ $t1 -lt 15000 ]
 }
 
+# A peer that stays while the transport goes and comes back takes what has low numbers for
+# repeats; n1 is a program that looks at them.
+numbered_on() {
+	local rc=0
+
+	modprobe rds_tcp || return 1
+	mkfifo "$T/fifo"
+	no_rds n1
+	n1 python3 -u "$SELFTESTS/hostile/room.py" twice 10.1.0.1 10.1.0.2 7000 \
+		>"$T/twice" 2>&1 <"$T/fifo" &
+	exec 9>"$T/fifo"
+	busywait 20 grep -q gone "$T/twice" || rc=1
+	rmmod rds_tcp && modprobe rds_tcp || rc=1
+	no_rds n1
+	echo >&9
+	exec 9>&-
+	wait $!
+	show_file "$T/twice"
+	grep -q '^done' "$T/twice" && return $rc
+}
+
+no_rds() {
+	"$1" ss -HKt state listening 'sport = 16385' >/dev/null
+}
+
 # rmmod may have been killed before it began
 gone_or_not() {
 	loaded rds_tcp && ! rmmod rds_tcp && return 1
@@ -179,6 +204,7 @@ check "traffic while the namespaces live, unload with idle connections" \
 	unload_with_idle_connections
 if ours; then
 	check "200 connects under way do not hold up the unloading" unload_connecting
+	check "numbers go on when the transport comes back" numbered_on
 	modprobe rds_tcp
 	check "sockets open and close meanwhile" opening_meanwhile
 	check "traffic after that" duplex after n1 10.1.0.1 n2 10.1.0.2 300

@@ -13,7 +13,7 @@
 #	transports			see <net/rds.h> and wire.h only
 #
 # A file may include the headers of its own level and below, and may only use
-# functions that are defined there.  Two files are left out: path.c calls recv.c
+# functions that are defined there.  Two files are left out: deliver.c calls recv.c
 # with each message that arrives, and main.c lends everybody the namespace.
 
 LC_ALL=C

@@ -271,7 +271,9 @@ static void region_end(struct rds_ib_region *r, bool invalid)
 	list_del(&r->node);
 	r->rdev = NULL;
 	spin_unlock_bh(&regions_lock);
-	ib_dma_unmap_sgtable_attrs(rdev->dev, &r->mr->sgt, DMA_BIDIRECTIONAL, 0);
+	/* The application may have written to it since rds_ib_mr_unmap(). */
+	ib_dma_unmap_sgtable_attrs(rdev->dev, &r->mr->sgt, DMA_BIDIRECTIONAL,
+				   DMA_ATTR_SKIP_CPU_SYNC);
 	rds_ib_dev_put(rdev);
 }
 
@@ -320,20 +322,6 @@ static void reap(struct work_struct *work)
 }
 
 /**
- * rds_ib_mr_unmap() - rds_rdma_ops.mr_unmap
- * @mr: region
- *
- * Context: any.
- */
-void rds_ib_mr_unmap(struct rds_mr *mr)
-{
-	struct rds_ib_region *r = (struct rds_ib_region *)mr->priv;
-
-	llist_add(&r->dead, &dead_regions);
-	queue_work(mr_wq, &reap_work);
-}
-
-/**
  * rds_ib_mr_flush() - rds_rdma_ops.mr_flush
  *
  * Context: process, sleeps.
@@ -371,6 +359,22 @@ void rds_ib_mr_sync(struct rds_mr *mr, bool to_device)
 	}
 out:
 	spin_unlock_bh(&regions_lock);
+}
+
+/**
+ * rds_ib_mr_unmap() - rds_rdma_ops.mr_unmap
+ * @mr: region
+ *
+ * Context: any.
+ */
+void rds_ib_mr_unmap(struct rds_mr *mr)
+{
+	struct rds_ib_region *r = (struct rds_ib_region *)mr->priv;
+
+	/* What peers wrote is the application's now, not when the mapping ends. */
+	rds_ib_mr_sync(mr, false);
+	llist_add(&r->dead, &dead_regions);
+	queue_work(mr_wq, &reap_work);
 }
 
 /* ---- devices ------------------------------------------------------------------------------ */

@@ -38,8 +38,6 @@
 #define RDS_TCP_KEEP_INTVL	5
 #define RDS_TCP_KEEP_CNT	5
 
-/* A peer that acknowledges nothing for so long is gone, as an idle one that keepalive lost. */
-#define RDS_TCP_USER_TIMEOUT	30000
 /* Links made anew for a sysctl before the others wait a moment. */
 #define RDS_TCP_RESIZE_BURST	64
 #define RDS_TCP_RESIZE_PAUSE	(HZ / 20 + 1)

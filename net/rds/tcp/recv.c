@@ -27,8 +27,13 @@
 
 /* Payloads up to this size are copied in one piece. */
 #define RDS_TCP_LINEAR_MAX	2048U
-/* Pieces of at least this size may be cloned whatever they pin. */
+/*
+ * A piece may be cloned if what that pins, perhaps for this message alone, is no more than so
+ * many times its size: less for small ones, which cost little to copy.
+ */
 #define RDS_TCP_CLONE_MIN	2048U
+#define RDS_TCP_PIN_SMALL	4
+#define RDS_TCP_PIN_LARGE	16
 /* A copied piece has room for what follows. */
 #define RDS_TCP_COPY_CHUNK	8192U
 
@@ -263,7 +268,8 @@ static int rds_tcp_charge(struct rds_tcp_pass *pass, u32 len)
 		return 0;
 	len = held - tp->rx.charged;
 	spin_lock_bh(&rn->partial_lock);
-	ok = rds_path_charge(tp->path, len, pass->batch.forced ||
+	/* Not if others than TCP's hold it all: then there would be none to be completed. */
+	ok = rds_path_charge(tp->path, len, pass->batch.forced || list_empty(&rn->partials) ||
 			     list_is_first(&tp->partial_node, &rn->partials));
 	if (ok && list_empty(&tp->partial_node)) {
 		list_add_tail(&tp->partial_node, &rn->partials);
@@ -306,6 +312,13 @@ static void rds_tcp_evict(struct rds_tcp_net *rn)
 	spin_unlock_bh(&rn->partial_lock);
 }
 
+static bool rds_tcp_worth_clone(const struct sk_buff *skb, u32 len)
+{
+	u32 factor = len < RDS_TCP_CLONE_MIN ? RDS_TCP_PIN_SMALL : RDS_TCP_PIN_LARGE;
+
+	return skb->truesize <= (u64)factor * len;
+}
+
 /* Store payload bytes: how many, or -errno. */
 static int rds_tcp_rx_data(struct rds_tcp_pass *pass, struct sk_buff *skb, u32 off, size_t left)
 {
@@ -322,7 +335,7 @@ static int rds_tcp_rx_data(struct rds_tcp_pass *pass, struct sk_buff *skb, u32 o
 		u8 *to = rx->data + rx->stream.hdr.len - rx->stream.data_left;
 
 		ret = skb_copy_bits(skb, off, to, len) ? -EFAULT : (int)len;
-	} else if (len >= RDS_TCP_CLONE_MIN || skb->truesize <= 4 * len) {
+	} else if (rds_tcp_worth_clone(skb, len)) {
 		ret = rds_tcp_add_clone(rx->big, skb, off, len);
 	} else {
 		ret = rds_tcp_add_copy(rx, skb, off, len);

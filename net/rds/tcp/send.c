@@ -554,6 +554,32 @@ void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk)
 	rds_path_acked(tp->path, tp->epoch, pos);
 }
 
+/*
+ * TCP_USER_TIMEOUT ends a link whose window stays shut for so long, though its peer's TCP
+ * answers each probe: the reader at the other end takes his time (room.c).  So as long as there
+ * are answers it is put off, always for a few attempts more than the next one; and attempts do
+ * not get so rare that a dead peer goes unnoticed.  TCP socket locked.
+ */
+static void rds_tcp_patience(struct rds_tcp_tx *tx, struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	long next;
+
+	if (tcp_sk(sk)->snd_wnd && !icsk->icsk_probes_tstamp) {
+		if (tx->shut)
+			tcp_sock_set_user_timeout(sk, RDS_TCP_USER_TIMEOUT);
+		tx->shut = false;
+		return;
+	}
+	if (!tx->shut)
+		tx->shut_since = jiffies;
+	tx->shut = true;
+	next = max_t(long, icsk->icsk_timeout - jiffies, 0);
+	tcp_sock_set_user_timeout(sk, jiffies_to_msecs(jiffies - tx->shut_since) +
+				  max(RDS_TCP_USER_TIMEOUT, 3 * jiffies_to_msecs(next)));
+	icsk->icsk_backoff = min_t(u8, icsk->icsk_backoff, RDS_TCP_PROBE_BACKOFF);
+}
+
 /**
  * rds_tcp_write_space() - TCP's callback: something was acknowledged
  * @sk: the link's socket, locked by the caller
@@ -569,6 +595,7 @@ void rds_tcp_write_space(struct sock *sk)
 
 	rds_tcp_count(RDS_TCP_WRITE_SPACE_CALLS);
 	rds_tcp_settle(tp, sk);
+	rds_tcp_patience(&tp->tx, sk);
 	if (tp->tx.blocked) {
 		if (sk_stream_is_writeable(sk)) {
 			tp->tx.blocked = false;
@@ -598,6 +625,7 @@ void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk)
 	tx->given = 0;
 	tx->reported = 0;
 	tx->blocked = false;
+	tx->shut = false;
 	tx->pushed = 0;
 	tx->asked = 0;
 }

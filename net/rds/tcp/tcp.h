@@ -47,6 +47,11 @@
 /* Pause before going on after a shortage of memory. */
 #define RDS_TCP_RETRY_DELAY	(HZ / 50 + 1)
 
+/* A peer that acknowledges nothing for so long, ms, is gone, as an idle one that keepalive lost. */
+#define RDS_TCP_USER_TIMEOUT	30000U
+/* A shut window is probed with at most this power of two times the round trip between. */
+#define RDS_TCP_PROBE_BACKOFF	3
+
 /* A path that has sent nothing for so long, seconds, is idle. */
 #define RDS_TCP_COOLING		1
 
@@ -94,6 +99,8 @@ struct rds_tcp_batch {
  * @cur_bv: piece of @cur's payload that is next
  * @cur_bv_off: offset in that piece
  * @blocked: send() left bytes behind, write_space has to kick (sk)
+ * @shut: the peer's window is shut (sk)
+ * @shut_since: jiffies when that was seen first (sk)
  * @end: stream position behind all that was pulled (link mutex; peeked at by info)
  * @newest: stream position where the newest message begins (likewise)
  * @base: TCP sequence number of stream position 0, set before the link is up
@@ -113,6 +120,8 @@ struct rds_tcp_tx {
 	u32 cur_bv;
 	u32 cur_bv_off;
 	bool blocked;
+	bool shut;
+	unsigned long shut_since;
 	u64 end;
 	u64 newest;
 	u32 base;

@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=200 ref=0
+# Peers that come, are let in or let us in, and go: none of them keeps a connection, makes us
+# dial without pause, or has us hold much more than it sent.  And one who is only slow keeps
+# his link.
+. "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
+
+PY=${SELFTESTS:-$(dirname "$0")/..}/hostile
+BLAST=24		# messages of 1 MiB, more than a receive queue may hold
+PATIENT=45		# seconds, more than TCP_USER_TIMEOUT
+PINS=1500		# of 64 KiB each
+
+none_to() {
+	! n3 "$BIN/rds-info" -n | grep -q "$1"
+}
+
+said() {
+	grep -q "$2" "$T/$1"
+}
+
+# program ID NS SCRIPT MODE...: in the background
+program() {
+	local id=$1 ns=$2 script=$3
+
+	shift 3
+	# Not isolated: doors.py imports room.py beside it.
+	ip netns exec "$ns" python3 -u "$PY/$script" "$@" >"$T/$id" 2>&1 </dev/null &
+	eval "pid_$id=$!"
+}
+
+end() {
+	local p=pid_$1
+
+	kill -9 "${!p}" 2>/dev/null
+	wait "${!p}" 2>/dev/null
+	show_file "$T/$1"
+}
+
+# The ports of n2's links: a link made anew has another.
+links() {
+	n2 ss -Htn state established dport = 16385 | awk '{ print $3 }' | sort
+}
+
+blasted() {
+	rm -f "$T/fifo"
+	mkfifo "$T/fifo"
+	ip netns exec n3 python3 -u "$PY/room.py" receiver 10.1.0.3 7000 $BLAST 60 \
+		>"$T/patient" 2>&1 <"$T/fifo" &
+	exec 9>"$T/fifo"
+	busywait 15 said patient bound || return 1
+	stalled=$(counter n3 recv_stalled) || return 1
+	ip -n n3 link set eth0 down
+	ip netns exec n2 python3 -u "$PY/doors.py" blast 10.1.0.2 10.1.0.3 7000 $BLAST \
+		>"$T/blast" 2>&1 <"$T/fifo" &
+	busywait 15 said blast queued || { show_file "$T/blast"; return 1; }
+	ip -n n3 link set eth0 up
+	busywait 30 now_stalled || return 1
+	BLASTED=$SECONDS
+	links >"$T/links.before"
+	[ -s "$T/links.before" ]
+}
+
+now_stalled() {
+	[ "$(counter n3 recv_stalled)" -gt "$stalled" ]
+}
+
+kept() {
+	local left=$((PATIENT - (SECONDS - BLASTED)))
+
+	[ $left -le 0 ] || sleep $left
+	links >"$T/links.after"
+	diff "$T/links.before" "$T/links.after" >"$T/links.diff" || { show_file "$T/links.diff"; return 1; }
+}
+
+taken() {
+	echo >&9
+	busywait 60 said patient "got $BLAST" || { show_file "$T/patient"; return 1; }
+	exec 9>&-
+	MOVED=$((MOVED + BLAST))
+}
+
+# pestered HOW: by 10.1.0.1
+pestered() {
+	program pester n1 doors.py pester 10.1.0.1 10.1.0.3 1000 "$1"
+	busywait 15 said pester gone || return 1
+	end pester
+	! none_to '10\.1\.0\.1 '
+}
+
+expired() {
+	pestered modern && busywait 45 none_to '10\.1\.0\.1 '
+}
+
+# How many links there were to 10.1.0.1.
+links_to() {
+	n3 "$BIN/rds-info" -p | awk '$2 == "10.1.0.1" { n += $NF } END { print n + 0 }'
+}
+
+not_dialled() {
+	local n
+
+	pestered old || return 1
+	sleep 1
+	n=$(links_to)
+	sleep 5
+	note "$n links, then $(links_to)"
+	[ "$n" -ge 1 ] && [ "$(links_to)" -eq "$n" ]
+}
+
+slammed() {
+	program slam n1 doors.py slam 10.1.0.9 5
+	busywait 10 said slam listening || return 1
+	n3 "$BIN/rds-traffic" send -b 10.1.0.3:5000 -d 10.1.0.9:5000 -n 1 -t 12 \
+		>/dev/null 2>&1 </dev/null &
+	busywait 20 said slam calls || return 1
+	wait $!
+	end slam
+	[ "$(sed -n 's/calls //p' "$T/slam")" -le 60 ]
+}
+
+# A segment is what is pinned: let them be large.
+jumbo() {
+	local i
+
+	for i in 1 3; do
+		ip -n nbr link set p$i mtu 65535 && ip -n n$i link set eth0 mtu 65535 || return 1
+	done
+	ip -n nbr link set br0 mtu 65535
+}
+
+pinned() {
+	jumbo || return 1
+	program read n3 doors.py reads 10.1.0.3 7200 7100
+	busywait 15 said read bound || return 1
+	watch_memory
+	program pins n1 doors.py pins 10.1.0.1 10.1.0.3 7100 7200 $PINS
+	busywait 60 said pins sent || return 1
+	sleep 1
+	end pins
+	memory_bounded 60000 50000
+}
+
+ktap_header
+setup_hostile
+n3 sysctl -qw net.rds.idle_conn_timeout_ms=1000
+check "a receiver does not read, and the sender's window is shut" blasted
+check "what is pinned is not much more than what is unread" pinned
+end read
+check "pings whose answers nobody takes make us dial nobody" not_dialled
+check "and keep no connection" expired
+check "who lets us in and out is not dialled without pause" slammed
+check "after $PATIENT s the link of the slow receiver is the same" kept
+check "and nothing is lost" taken
+check "a new flow" duplex after n2 10.1.0.2 n3 10.1.0.3 200
+moved
+ktap_finish
