@@ -6,6 +6,7 @@
  * made is whole: both families can be reached. With RDS_SOAK every point.
  */
 #include "fault.h"
+#include "../patience.h"
 
 #include <time.h>
 
@@ -159,7 +160,8 @@ TEST_F_TIMEOUT(netns, delete__fail_nth, 280)
 		missed = used ? 0 : missed + 1;
 		n += !!used;
 	}
-	EXPECT_LT(0, n);
+	/* KCSAN's kernel has fewer steps to fail at in the time there is. */
+	EXPECT_LT(slow() > 1 ? 0 : 2, n);
 	TH_LOG("%d faults while namespaces were deleted", n);
 }
 

@@ -44,11 +44,9 @@ ib_device_del() {
 	rdma link del $RXE
 }
 
-# rdma_rxe does not get over a message of the CM that it cannot send, because the interface is
-# down just then.  The CM's queue pair (GSI) stays in state ERR, and nothing can be connected any
-# more until the device is made anew.
+# ib_revive: see GSI_LOST
 ib_revive() {
-	rdma res show qp | grep -q 'type GSI state ERR' || return 0
+	sh -c "$GSI_LOST" || return 0
 	note "rdma_rxe has lost the CM's queue pair, its device is made anew"
 	ib_device_del && ib_device_add
 }

@@ -24,14 +24,12 @@ rxe_add() {
 	on "$1" rdma link add $RXE type rxe netdev eth0 && busywait 15 roce_ready "$1"
 }
 
-# revive NODE...: rdma_rxe does not get over a message of the CM that it cannot send, because the
-# interface is down just then.  The CM's queue pair (GSI) stays in state ERR, and nothing can be
-# connected any more until the device is made anew.
+# revive NODE...: see GSI_LOST
 revive() {
 	local node
 
 	for node; do
-		on "$node" "rdma res show qp | grep -q 'type GSI state ERR'" || continue
+		on "$node" "$GSI_LOST" || continue
 		note "$node: rdma_rxe has lost the CM's queue pair, its device is made anew"
 		rxe_del "$node" && rxe_add "$node" || return 1
 	done
