@@ -3,6 +3,37 @@
 #ifndef _RDS_CONG_H
 #define _RDS_CONG_H
 
+/**
+ * struct rds_cong_map - what we announce for one local address
+ * @node: rds_net.maps
+ * @key: what it is found by
+ * @key.addr: the address
+ * @key.scope: its interface if link-local
+ * @ref: sockets and connections
+ * @rcu: freed after a grace period
+ * @lock: guards @conns
+ * @conns: connections that announce it, or (loopback) test it
+ * @gen: number of changes so far
+ * @nr_loop: loopback connections that test it
+ * @wq: loopback senders waiting for a bit to clear
+ * @bits: 65536 bits, little endian bytes; atomic bit operations only
+ */
+struct rds_cong_map {
+	struct rhash_head node;
+	struct {
+		struct in6_addr addr;
+		u32 scope;
+	} key;
+	refcount_t ref;
+	struct rcu_head rcu;
+	spinlock_t lock;
+	struct list_head conns;
+	atomic_t gen;
+	atomic_t nr_loop;
+	wait_queue_head_t wq;
+	unsigned long bits[RDS_CONG_MAP_BYTES / sizeof(long)];
+};
+
 struct rds_cong_map *rds_cong_map_get(struct rds_net *rn, const struct in6_addr *addr, u32 scope);
 void rds_cong_map_put(struct rds_net *rn, struct rds_cong_map *map);
 int rds_cong_join(struct rds_conn *c);			/* take and join the maps of a connection */

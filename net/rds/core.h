@@ -369,6 +369,7 @@ struct rds_conn_key {
  * @parked: the transport holds a link to be adopted
  * @adopted: the link of this epoch came from the peer
  * @peer_port: the peer's port of an adopted link
+ * @folded: its messages go by path 0 (rds_mprds_fold_path()), for good
  * @rx_as: path whose messages the link brings, if not this one's (rds_mprds_repair())
  * @up_since: jiffies of the last transition to UP
  * @nr_control: kernel pings and pongs on @queue and @sent; peeked at unlocked
@@ -417,6 +418,7 @@ struct rds_path {
 	bool control_due;
 	bool parked;
 	bool adopted;
+	bool folded;
 	u16 peer_port;
 	struct rds_path *rx_as;
 	unsigned long up_since;
@@ -475,6 +477,7 @@ struct rds_path {
  * @going: it goes; @setup
  * @fanout_seq: path 0 must be acknowledged below this before other paths send
  * @fanout_open: other paths may send
+ * @fold: the peer does not pair path indices any more: our messages go by path 0, for good
  * @pings: handshake pings on path 0's present link
  * @pongs: how many are answered; read unlocked, as @fence
  * @fence: so many must be before @fanout_open
@@ -522,6 +525,7 @@ struct rds_conn {
 	bool dead;
 	u64 fanout_seq;
 	bool fanout_open;
+	bool fold;
 	u8 pings, pongs, fence;
 	u64 pinged_at;
 	unsigned int npaths;
@@ -604,6 +608,7 @@ void rds_mprds_fresh_link(struct rds_path *p);	/* path->lock held */
 void rds_mprds_ext(u8 ext[RDS_EXT_LEN]);
 bool rds_mprds_may_send(struct rds_path *p);
 void rds_mprds_path0_acked(struct rds_conn *c);
+void rds_mprds_fold_path(struct rds_path *p);
 bool rds_mprds_may_start(const struct rds_path *p);
 unsigned int rds_mprds_guess(struct rds_conn *c);
 bool rds_mprds_apply(struct rds_conn *c);
@@ -613,39 +618,6 @@ void rds_mprds_work(struct work_struct *work);
 bool rds_legacy_peer(const struct rds_conn *c);
 void rds_legacy_forget(struct rds_conn *c);
 enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr *h);
-
-/* ---- congestion ------------------------------------------------------------ */
-
-/**
- * struct rds_cong_map - what we announce for one local address
- * @node: rds_net.maps
- * @key: what it is found by
- * @key.addr: the address
- * @key.scope: its interface if link-local
- * @ref: sockets and connections
- * @rcu: freed after a grace period
- * @lock: guards @conns
- * @conns: connections that announce it, or (loopback) test it
- * @gen: number of changes so far
- * @nr_loop: loopback connections that test it
- * @wq: loopback senders waiting for a bit to clear
- * @bits: 65536 bits, little endian bytes; atomic bit operations only
- */
-struct rds_cong_map {
-	struct rhash_head node;
-	struct {
-		struct in6_addr addr;
-		u32 scope;
-	} key;
-	refcount_t ref;
-	struct rcu_head rcu;
-	spinlock_t lock;
-	struct list_head conns;
-	atomic_t gen;
-	atomic_t nr_loop;
-	wait_queue_head_t wq;
-	unsigned long bits[RDS_CONG_MAP_BYTES / sizeof(long)];
-};
 
 /* ---- send and receive ------------------------------------------------------- */
 

@@ -7,7 +7,8 @@
  * mprds_work, which allocates paths in process context.  The number of paths that links
  * are made and taken for only grows: a smaller count is counted and ignored (hazard D20).
  * Our own messages are spread over more than one path once and then keep to that number,
- * because a socket that changed its path could be overtaken by itself.
+ * because a socket that changed its path could be overtaken by itself; but all are put on path
+ * 0 if the peer turns out to be one that mixes up the others.
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
@@ -37,11 +38,13 @@ struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, u16 dport, unsi
 {
 	unsigned int n = smp_load_acquire(&c->tx_paths);	/* pairs with mprds_publish() */
 	u32 ports = (u32)max(sport, dport) << 16 | min(sport, dport);
+	struct rds_path *p;
 
 	*npaths = n;
 	if (n <= 1)
 		return c->paths[0];
-	return c->paths[reciprocal_scale(jhash_1word(ports, 0), n)];
+	p = c->paths[reciprocal_scale(jhash_1word(ports, 0), n)];
+	return READ_ONCE(p->folded) ? c->paths[0] : p;
 }
 
 /**
@@ -72,6 +75,8 @@ bool rds_mprds_may_start(const struct rds_path *p)
 
 	if (!p->index || !rds_conn_is_active(c))
 		return true;
+	if (READ_ONCE(c->fold) && !READ_ONCE(p->folded))
+		return false;
 	if (!rds_path_is_up(p0) || READ_ONCE(c->greeted) != READ_ONCE(p0->epoch))
 		return false;
 	if (READ_ONCE(c->peer_sport_idx))
@@ -130,7 +135,11 @@ bool rds_mprds_may_send(struct rds_path *p)
 {
 	struct rds_conn *c = p->conn;
 
-	if (!p->index || READ_ONCE(c->fanout_open))
+	if (!p->index)
+		return true;
+	if (READ_ONCE(c->fold))
+		return READ_ONCE(p->folded);	/* pings */
+	if (READ_ONCE(c->fanout_open))
 		return true;
 	if (fanout_done(c)) {
 		fanout_release(c);
@@ -395,6 +404,8 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	n = rds_npaths_clamp(&e, max(c->npaths, c->want_paths));
 	n = min(n, c->key.trans->max_paths);
 	WRITE_ONCE(c->peer_sport_idx, RDS_EXT_HAS(&e, RDS_EXT_SPORT_IDX));
+	if (!c->peer_sport_idx && c->tx_paths > 1)
+		WRITE_ONCE(c->fold, true);
 	if (n < max(c->npaths, c->want_paths)) {
 		rds_stat_inc(recv_handshake_ignored);
 	} else if (!c->dead) {
@@ -431,6 +442,51 @@ static bool mprds_maybe_unread(const struct rds_conn *c)
 
 	return p0->last_data && (p0->last_data >= c->pinged_at || c->pongs < c->pings) &&
 	       READ_ONCE(c->rn->sysctl.ping_enable);
+}
+
+/**
+ * rds_mprds_fold_path() - put the messages of a path on path 0, and those to come too
+ * @p: the path; nothing is done unless its peer asks for that
+ *
+ * The peer was replaced by one that mixes up path indices, see mprds_tx_paths().  That one has
+ * seen nothing of what waits here: none of its links has carried any of it (rds_mprds_may_start(),
+ * rds_mprds_may_send()).  What is on a link to the old one comes here when that is stopped.
+ *
+ * Context: any.
+ */
+void rds_mprds_fold_path(struct rds_path *p)
+{
+	struct rds_path *p0 = p->conn->paths[0];
+	struct rds_message *m, *next;
+	bool sent;
+
+	if (!p->index || !READ_ONCE(p->conn->fold))
+		return;
+	/* path[0].lock nests in those of the others here, and nowhere the other way round. */
+	spin_lock_bh(&p->lock);
+	spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
+	sent = !list_empty(&p->sent);
+	list_for_each_entry_safe(m, next, &p->queue, node) {
+		if (sent)
+			break;
+		if (!m->rs)
+			continue;
+		list_move_tail(&m->node, &p0->queue);
+		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
+		WRITE_ONCE(p0->nr_queued, p0->nr_queued + 1);
+		m->flags &= ~RDS_FLAG_RETRANSMITTED;
+		m->seq = p0->next_tx++;
+		p0->last_data = m->seq;
+	}
+	if (!sent)
+		WRITE_ONCE(p->folded, true);
+	spin_unlock(&p0->lock);
+	spin_unlock_bh(&p->lock);
+	if (sent)
+		rds_path_reset(p);
+	else if (READ_ONCE(p0->nr_queued))
+		rds_path_want(p0);
+	rds_path_kick(p0);
 }
 
 /* Publish the path count together with the point in path 0's stream others wait for. */
@@ -563,7 +619,7 @@ static void mprds_repair(struct rds_conn *c)
  */
 bool rds_mprds_apply(struct rds_conn *c)
 {
-	unsigned int want;
+	unsigned int want, i;
 	bool ok;
 
 	mutex_lock(&c->setup);
@@ -574,6 +630,9 @@ bool rds_mprds_apply(struct rds_conn *c)
 	if (want && ok &&
 	    (want > c->npaths || (c->tx_paths <= 1 && mprds_tx_paths(c, want) > c->tx_paths)))
 		mprds_publish(c, want);
+	for (i = 1; READ_ONCE(c->fold) && i < c->npaths; i++)
+		if (!READ_ONCE(c->paths[i]->folded))
+			rds_mprds_fold_path(c->paths[i]);
 	if (want)
 		mprds_repair(c);
 	mutex_unlock(&c->setup);

@@ -54,7 +54,7 @@ static void path_count_unacked(struct rds_path *p, struct rds_message *m)
  * @npaths: path count @p was chosen with
  *
  * Context: any.
- * Return: 0, -EAGAIN if the number of paths changed meanwhile (choose again), -ESHUTDOWN
+ * Return: 0, -EAGAIN if the choice of paths changed meanwhile (choose again), -ESHUTDOWN
  * if the connection is being destroyed, -ENOBUFS for too many control messages.
  */
 int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths)
@@ -64,7 +64,7 @@ int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npa
 	spin_lock_bh(&p->lock);
 	if (rds_state_is_dying(p->state) || READ_ONCE(p->conn->closing)) {
 		err = -ESHUTDOWN;
-	} else if (m->rs && npaths != READ_ONCE(p->conn->tx_paths)) {
+	} else if (m->rs && (npaths != READ_ONCE(p->conn->tx_paths) || p->folded)) {
 		err = -EAGAIN;
 	} else if (m->control && p->nr_control >= RDS_MAX_CONTROL) {
 		err = -ENOBUFS;

@@ -156,6 +156,7 @@ static void path_stop(struct rds_path *p)
 		return;
 	}
 	rds_path_requeue_sent(p);
+	rds_mprds_fold_path(p);
 	if (!p->index)
 		rds_cong_link_lost(p->conn);
 

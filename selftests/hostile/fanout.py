@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """A peer that reads late at first contact, and who sends to it; driven by fanout.sh.
 
-Usage: fanout.py peer answers|silent ADDRESS, fanout.py sender WHAT-THE-PEER-SAYS ADDRESS
+Usage: fanout.py peer answers|silent ADDRESS, fanout.py sender WHAT-THE-PEER-SAYS ADDRESS,
+fanout.py replaced ADDRESS, fanout.py queuer WHAT-THE-PEER-SAYS ADDRESS
 """
 import select
 import socket
@@ -14,6 +15,7 @@ from room import PORT, header, say
 DATA_PORT = 4000
 MORE = 7                        # paths that the peer announces beyond the first
 ANNOUNCE = struct.pack(">BHBIBB6x", 5, MORE + 1, 6, 77, 8, 0)
+OLD = struct.pack(">BHBI8x", 5, MORE + 1, 6, 78)
 
 
 def exact(c, n):
@@ -43,8 +45,8 @@ def await_ping(c):
             seen.append(int(f[2]))
 
 
-def pong(c, seq):
-    c.sendall(header(seq, 0, 0, 1)[:32] + ANNOUNCE)
+def pong(c, seq, announce=ANNOUNCE):
+    c.sendall(header(seq, 0, 0, 1)[:32] + announce)
 
 
 def arrived(conns, seconds, enough=1 << 30):
@@ -73,8 +75,7 @@ def more_paths(listener):
 
 def peer(how, addr):
     """Answers the first ping, reads no further for a while, and looks what comes elsewhere."""
-    listener = socket.create_server((addr, PORT), backlog=64)
-    listener.settimeout(20)
+    listener = listen(addr)
     say("listening")
     first = listener.accept()[0]
     first.settimeout(20)
@@ -97,6 +98,78 @@ def peer(how, addr):
     say("in front of the ping", before, "behind it", behind, "by the others", late, "later")
     ok = more == MORE and not early and late >= 8 and (how == "silent" or 1 in behind)
     say("ok" if ok else "wrong")
+
+
+def listen(addr):
+    listener = socket.create_server((addr, PORT), backlog=64)
+    listener.settimeout(20)
+    return listener
+
+
+def replaced(addr):
+    """One who pairs paths by their ports goes, and at his address is one who does not."""
+    listener = listen(addr)
+    say("listening")
+    first = listener.accept()[0]
+    first.settimeout(20)
+    await_ping(first)
+    pong(first, 1)
+    conns = [first] + more_paths(listener)
+    n = 0
+    for seq in 2, 3, 4:         # one of these is the ping behind which the others may send
+        await_ping(first)
+        pong(first, seq)
+        n = arrived(conns[1:], 0.5, 8)
+        if n:
+            break
+    say(len(conns), "paths,", n, "messages came by the others")
+    for c in [listener] + conns:
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        c.close()
+    say("gone")
+    time.sleep(2)               # more messages are queued
+    listener = listen(addr)
+    first = listener.accept()[0]
+    first.settimeout(20)
+    seen = [] + await_ping(first)
+    pong(first, 1, OLD)
+    others = more_paths(listener)
+    stray = arrived(others, 2)
+    first.settimeout(3)
+    flows = {}
+    try:
+        while True:
+            f = frame(first)
+            if f and f[1] == DATA_PORT:
+                flows.setdefault(f[0], []).append(int(f[2]))
+    except TimeoutError:
+        pass
+    say(len(others), "others brought", stray, "messages, the first", flows, "and", seen)
+    whole = all(v == list(range(v[0], QUEUED)) for v in flows.values())
+    say("ok" if whole and len(flows) == 8 and not stray else "wrong")
+
+
+QUEUED = 12                     # messages of each flow
+
+
+def queuer(said, addr):
+    """Eight flows; they go on when the peer is gone."""
+    socks = [socket.socket(21, socket.SOCK_SEQPACKET) for _ in range(8)]
+    for i, s in enumerate(socks):
+        s.bind(("10.1.0.3", 5100 + i))
+        s.connect((addr, DATA_PORT))
+    gone = 0
+    for n in range(QUEUED):
+        # Some while the peer knows the paths, the others when it is gone.
+        if n == QUEUED // 2:
+            while gone < 100 and "gone" not in open(said, encoding="ascii").read():
+                time.sleep(0.1)
+                gone += 1
+        for s in socks:
+            s.send(b"%d" % n, socket.MSG_DONTWAIT)
+        time.sleep(0.3)
+    while not open(said, encoding="ascii").read().endswith(("ok\n", "wrong\n")):
+        time.sleep(0.1)
 
 
 def sender(said, addr):

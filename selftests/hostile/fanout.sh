@@ -10,13 +10,19 @@ PY=${SELFTESTS:-$(dirname "$0")/..}/hostile/fanout.py
 
 # contact HOW ADDR: the peer there answers the second ping, or none but the first
 contact() {
-	local peer sender
+	between sender "$2" peer "$1"
+}
 
+# between SENDER ADDR PEER...: modes of fanout.py
+between() {
+	local peer sender how=$1 addr=$2
+
+	shift 2
 	: >"$T/peer"
-	n1 python3 "$PY" peer "$1" "$2" >"$T/peer" 2>&1 </dev/null &
+	n1 python3 "$PY" "$@" "$addr" >"$T/peer" 2>&1 </dev/null &
 	peer=$!
 	busywait 10 grep -q listening "$T/peer"
-	n3 python3 "$PY" sender "$T/peer" "$2" >"$T/send" 2>&1 </dev/null &
+	n3 python3 "$PY" "$how" "$T/peer" "$addr" >"$T/send" 2>&1 </dev/null &
 	sender=$!
 	wait $peer || echo wrong >>"$T/peer"
 	wait $sender
@@ -28,6 +34,9 @@ contact() {
 ktap_header
 setup_hostile
 ip -n n1 addr add 10.1.0.10/24 dev eth0
+ip -n n1 addr add 10.1.0.11/24 dev eth0
 check "later messages wait until the earlier ones are read" contact answers 10.1.0.9
 check "but not for ever, if the peer answers no more" contact silent 10.1.0.10
+check "a peer that pairs paths is replaced by one that does not: all goes by one" \
+	between queuer 10.1.0.11 replaced
 ktap_finish
