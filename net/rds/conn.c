@@ -243,6 +243,7 @@ static void conn_destroy(struct rds_conn *c)
 	for (i = 0; i < RDS_MAX_PATHS; i++)
 		if (c->paths[i])
 			rds_path_await_gone(c->paths[i]);
+	rds_conn_outlive(c);
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
 		if (!c->paths[i])
 			continue;
@@ -494,8 +495,6 @@ static void conn_kill(struct rds_conn *c, void *arg)
 
 	if (t && c->key.trans != t)
 		return;
-	if (t)
-		rds_conn_outlive(c);
 	if (rds_conn_unlink(c))
 		conn_destroy(c);
 }

@@ -635,7 +635,15 @@ bool rds_rx_ready(struct rds_sock *rs);
 void rds_rx_purge(struct rds_sock *rs);
 void rds_recv_target(struct rds_net *rn, const struct in6_addr *dst, u16 port, u32 scope,
 		     struct rds_rx_batch *b);
+
+/* notify.c */
 void rds_notify_zcopy(struct rds_sock *rs, u32 cookie);		/* process context */
+bool rds_cmsg_room(const struct msghdr *msg, size_t size);
+bool rds_zcopy_room(const struct sock *sk, const struct msghdr *msg);
+void rds_recv_returned(struct rds_sock *rs);
+int rds_recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags);
+int rds_recv_cong(struct rds_sock *rs, struct msghdr *msg, int flags);
+int rds_recv_zcopy(struct rds_sock *rs, struct msghdr *msg, int flags);
 
 /* ---- info, statistics, sysctls, transports ------------------------------------ */
 

@@ -86,47 +86,43 @@ static void raise_first_tx(struct rds_net *rn, u64 floor)
 }
 
 /**
- * rds_conn_outlive() - a connection goes with its transport, which may come back
- * @c: the connection, in the table still
+ * rds_conn_outlive() - a connection is gone, perhaps with its transport, which may come back
+ * @c: the connection, whose paths take no messages any more
  *
- * The peer keeps what it expects of us.  What we expect of it is not kept: the sockets that got
- * it are gone, and the key would name a transport that is.
+ * Peers keep what they expect of us.  What we expect of them is not kept here: that of one that
+ * was given up is, and with a transport the sockets go that got it.
  *
  * Context: process.
  */
 void rds_conn_outlive(struct rds_conn *c)
 {
 	struct rds_net *rn = c->rn;
+	u64 floor = 0;
 	unsigned int i;
 
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
-		u64 floor;
+		struct rds_path *p = c->paths[i];
 
 		if (!p)
 			continue;
 		spin_lock_bh(&p->lock);
-		floor = p->next_tx;
+		floor = max(floor, p->next_tx);
 		spin_unlock_bh(&p->lock);
-		spin_lock_bh(&rn->lock);
-		raise_first_tx(rn, floor);
-		spin_unlock_bh(&rn->lock);
 	}
+	spin_lock_bh(&rn->lock);
+	raise_first_tx(rn, floor);
+	spin_unlock_bh(&rn->lock);
 }
 
-/* A connection of a peer that answered, before it goes; without memory it is forgotten. */
-static void conn_bury(struct rds_conn *c)
+/* Fill in the record of a connection that goes, and raise the numbers for its successor. */
+static void conn_record(struct rds_conn *c, struct rds_conn_grave *g)
 {
 	struct rds_net *rn = c->rn;
-	struct rds_conn_grave *g, *old;
 	u64 floor = 0;
 	unsigned int i;
 
-	g = kzalloc(sizeof(*g), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (g) {
-		g->key = c->key;
-		g->peer_gen = READ_ONCE(c->peer_gen);
-	}
+	g->key = c->key;
+	g->peer_gen = READ_ONCE(c->peer_gen);
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
 		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
 
@@ -134,26 +130,49 @@ static void conn_bury(struct rds_conn *c)
 			continue;
 		spin_lock_bh(&p->lock);
 		floor = max(floor, p->next_tx);
-		if (g) {
-			g->next_rx[i] = p->next_rx;
-			g->rx_gen[i] = p->rx_gen;
-		}
+		g->next_rx[i] = p->next_rx;
+		g->rx_gen[i] = p->rx_gen;
 		spin_unlock_bh(&p->lock);
 	}
 	spin_lock_bh(&rn->lock);
 	raise_first_tx(rn, floor);
+	spin_unlock_bh(&rn->lock);
+}
+
+/*
+ * Take a connection of a peer that answered out of the table, and leave a record, which is there
+ * before its successor can be made.  True for the one caller who has to destroy it.
+ */
+static bool conn_bury(struct rds_conn *c, struct rds_conn_grave *g)
+{
+	struct rds_net *rn = c->rn;
+	struct rds_conn_grave *old;
+	bool ours;
+
+	conn_record(c, g);
+	spin_lock_bh(&rn->lock);
 	old = rhashtable_lookup_fast(&rn->graves, &c->key, grave_params);
 	if (old)
 		grave_remove(rn, old);
-	if (g && !rhashtable_insert_fast(&rn->graves, &g->node, grave_params)) {
+	if (rhashtable_insert_fast(&rn->graves, &g->node, grave_params)) {
+		kfree(g);
+		g = NULL;
+	} else {
 		list_add_tail(&g->list, &rn->grave_list);
 		rn->nr_graves++;
-		g = NULL;
 	}
-	if (rn->nr_graves > READ_ONCE(rn->sysctl.max_conns))
+	spin_unlock_bh(&rn->lock);
+
+	ours = rds_conn_unlink(c);
+
+	spin_lock_bh(&rn->lock);
+	/* Whoever destroys it wants no record, or has made his own. */
+	if (!ours && g && rhashtable_lookup_fast(&rn->graves, &c->key, grave_params) == g)
+		grave_remove(rn, g);
+	else if (rn->nr_graves > READ_ONCE(rn->sysctl.max_conns))
 		grave_remove(rn, list_first_entry(&rn->grave_list, struct rds_conn_grave, list));
 	spin_unlock_bh(&rn->lock);
-	kfree(g);
+	return ours;
 }
 
 /**
@@ -248,12 +267,16 @@ static bool conn_close_if_idle(struct rds_conn *c, bool answered)
 
 	/* One at a time, or one might open again what the other closes. */
 	mutex_lock(&c->setup);
+	if (c->going) {
+		mutex_unlock(&c->setup);
+		return false;
+	}
 	WRITE_ONCE(c->closing, true);
 	smp_mb();	/* before the looks; who holds a path's lock sees it or is seen */
 	idle = conn_is_idle(c, answered);
-	if (!idle && !c->going)
+	if (!idle)
 		WRITE_ONCE(c->closing, false);
-	c->going |= idle;
+	c->going = idle;
 	mutex_unlock(&c->setup);
 	return idle;
 }
@@ -262,18 +285,21 @@ static bool conn_close_if_idle(struct rds_conn *c, bool answered)
 static bool conn_give_up(struct rds_conn *c, unsigned long age, bool pressed)
 {
 	bool answered = READ_ONCE(c->answered);
+	struct rds_conn_grave *g = NULL;
 
 	if (!conn_is_old(c, answered, age))
 		return false;
 	/* The history of a legacy peer's ports is not kept in a grave. */
 	if (answered && !pressed && rds_legacy_peer(c) && !xa_empty(&c->flows))
 		return false;
-	if (!conn_close_if_idle(c, answered))
-		return false;
-	/* While the next connection of this name cannot begin yet. */
+	/* Before links and senders have to wait.  Without memory it is forgotten. */
 	if (answered)
-		conn_bury(c);
-	if (!rds_conn_unlink(c))
+		g = kzalloc(sizeof(*g), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!conn_close_if_idle(c, answered)) {
+		kfree(g);
+		return false;
+	}
+	if (!(g ? conn_bury(c, g) : rds_conn_unlink(c)))
 		return false;		/* somebody else destroys it */
 	rds_stat_inc(conn_expired);
 	rds_conn_destroy_later(c);

@@ -370,18 +370,20 @@ static bool message_is_handshake(const struct rds_message *m)
 	return m->control && (m->sport == RDS_PORT_PROBE || m->dport == RDS_PORT_PROBE);
 }
 
-/* The next link begins with a handshake of its own; p->lock held. */
-static void drop_handshake(struct rds_path *p, struct list_head *drop)
+/* The next link begins with a handshake of its own; p->lock held.  Return: how many went. */
+static u32 drop_handshake(struct rds_path *p, struct list_head *list, struct list_head *drop)
 {
 	struct rds_message *m, *next;
+	u32 nr = 0;
 
-	list_for_each_entry_safe(m, next, &p->queue, node) {
+	list_for_each_entry_safe(m, next, list, node) {
 		if (!message_is_handshake(m))
 			continue;
 		list_move_tail(&m->node, drop);
 		p->nr_control--;
-		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
+		nr++;
 	}
+	return nr;
 }
 
 /**
@@ -399,6 +401,8 @@ void rds_path_requeue_sent(struct rds_path *p)
 	u32 nr = 0;
 
 	spin_lock_bh(&p->lock);
+	drop_handshake(p, &p->sent, &drop);
+	WRITE_ONCE(p->nr_queued, p->nr_queued - drop_handshake(p, &p->queue, &drop));
 	list_for_each_entry_safe(m, next, &p->sent, node) {
 		if (!rds_op_requeue(m)) {
 			m->op->taken = true;
@@ -417,11 +421,12 @@ void rds_path_requeue_sent(struct rds_path *p)
 	}
 	list_splice_init(&p->sent, &p->queue);
 	WRITE_ONCE(p->nr_queued, p->nr_queued + nr);
-	drop_handshake(p, &drop);
 	spin_unlock_bh(&p->lock);
 	rds_stat_add(send_retransmitted, nr);
 	rds_op_finish(&drop, RDS_RDMA_DROPPED);
 	rds_message_settle(&drop);
+	if (!p->index)
+		rds_mprds_path0_acked(p->conn);
 }
 
 static bool purge_matches(const struct rds_message *m, const struct rds_sock *rs,

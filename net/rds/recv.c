@@ -7,13 +7,11 @@
  * of one receive pass for one socket are collected in a batch and queued with one lock
  * and one wake-up.
  */
-#include <linux/compat.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <net/compat.h>
 
 #include "core.h"
 #include "trace.h"
@@ -323,152 +321,7 @@ void rds_rx_purge(struct rds_sock *rs)
 		kfree(z);
 }
 
-/**
- * rds_notify_zcopy() - report the completion of a zero-copy send
- * @rs: sending socket
- * @cookie: its cookie
- *
- * Context: process, may sleep.
- */
-void rds_notify_zcopy(struct rds_sock *rs, u32 cookie)
-{
-	struct rds_zrecord *z, *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL | __GFP_NOFAIL);
-	struct sock *sk = rds_rs_to_sk(rs);
-
-	spin_lock_bh(&rs->rx.lock);
-	if (rs->rx.closed)
-		goto out;
-	z = list_empty(&rs->rx.zrecords) ? NULL :
-	    list_last_entry(&rs->rx.zrecords, struct rds_zrecord, node);
-	if (!z || z->cookies.num == RDS_MAX_ZCOOKIES) {
-		z = fresh;
-		fresh = NULL;
-		list_add_tail(&z->node, &rs->rx.zrecords);
-	}
-	z->cookies.cookies[z->cookies.num++] = cookie;
-out:
-	spin_unlock_bh(&rs->rx.lock);
-	kfree(fresh);
-	rds_stat_inc(zcopy_completed);
-	sk->sk_data_ready(sk);
-}
-
 /* ---- recvmsg -------------------------------------------------------------------- */
-
-/*
- * Is there control space for one more cmsg of @size data bytes?  A 32-bit program's header
- * is shorter.
- */
-static bool cmsg_room(const struct msghdr *msg, size_t size)
-{
-	bool compat = IS_ENABLED(CONFIG_COMPAT) && msg->msg_flags & MSG_CMSG_COMPAT;
-	size_t hdr = compat ? sizeof(struct compat_cmsghdr) : CMSG_LEN(0);
-
-	return msg->msg_control_user && msg->msg_controllen >= hdr + size;
-}
-
-/* The same for a zero-copy completion, where the ABI wants room for the padding too. */
-static bool zcopy_room(const struct sock *sk, const struct msghdr *msg)
-{
-	size_t size = sizeof(struct rds_zcopy_cookies);
-
-	if (!(msg->msg_flags & MSG_CMSG_COMPAT))
-		size = CMSG_ALIGN(size);
-	return sock_flag(sk, SOCK_ZEROCOPY) && cmsg_room(msg, size);
-}
-
-/* Another reader may have looked while it was away. */
-static void recv_returned(struct rds_sock *rs)
-{
-	struct sock *sk = rds_rs_to_sk(rs);
-
-	sk->sk_data_ready(sk);
-}
-
-/*
- * Priority 1: status notifications, oldest first, as many as fit.  What does not fit, and
- * everything on a peek, stays queued.  Returns the number delivered or -EFAULT.
- */
-static int recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags)
-{
-	struct rds_notifier *n, *next;
-	struct rds_rdma_notify out;
-	LIST_HEAD(taken);
-	int err = 0, nr = 0;
-	bool left;
-
-	if (list_empty_careful(&rs->rx.notes) || !cmsg_room(msg, sizeof(out)))
-		return 0;
-	spin_lock_bh(&rs->rx.lock);
-	list_splice_init(&rs->rx.notes, &taken);
-	spin_unlock_bh(&rs->rx.lock);
-
-	list_for_each_entry_safe(n, next, &taken, node) {
-		if (!cmsg_room(msg, sizeof(out)))
-			break;
-		memset(&out, 0, sizeof(out));
-		out.user_token = n->token;
-		out.status = n->status;
-		err = put_cmsg(msg, SOL_RDS, RDS_CMSG_RDMA_STATUS, sizeof(out), &out);
-		if (err)
-			break;
-		nr++;
-		if (flags & MSG_PEEK)
-			continue;
-		list_del(&n->node);
-		kfree(n);
-	}
-	spin_lock_bh(&rs->rx.lock);
-	left = !list_empty(&taken);
-	list_splice(&taken, &rs->rx.notes);
-	spin_unlock_bh(&rs->rx.lock);
-	if (left)
-		recv_returned(rs);
-	return err ?: nr;
-}
-
-/* Priority 2: congestion-monitor bits.  1 = delivered, 0 = nothing or no room, -EFAULT. */
-static int recv_cong(struct rds_sock *rs, struct msghdr *msg, int flags)
-{
-	u64 mask = atomic64_read(&rs->rx.cong_ready);
-	int err;
-
-	if (!mask || !cmsg_room(msg, sizeof(mask)))
-		return 0;
-	err = put_cmsg(msg, SOL_RDS, RDS_CMSG_CONG_UPDATE, sizeof(mask), &mask);
-	if (err)
-		return err;
-	if (!(flags & MSG_PEEK))
-		atomic64_andnot(mask, &rs->rx.cong_ready);
-	return 1;
-}
-
-/* A zero-copy completion record, if the application can take it. */
-static int recv_zcopy(struct rds_sock *rs, struct msghdr *msg, int flags)
-{
-	struct rds_zrecord *z;
-	int err;
-
-	if (list_empty_careful(&rs->rx.zrecords) || !zcopy_room(rds_rs_to_sk(rs), msg))
-		return 0;
-	spin_lock_bh(&rs->rx.lock);
-	z = list_first_entry_or_null(&rs->rx.zrecords, struct rds_zrecord, node);
-	if (z)
-		list_del(&z->node);
-	spin_unlock_bh(&rs->rx.lock);
-	if (!z)
-		return 0;
-	err = put_cmsg(msg, SOL_RDS, RDS_CMSG_ZCOPY_COMPLETION, sizeof(z->cookies), &z->cookies);
-	if (err || flags & MSG_PEEK) {
-		spin_lock_bh(&rs->rx.lock);
-		list_add(&z->node, &rs->rx.zrecords);
-		spin_unlock_bh(&rs->rx.lock);
-		recv_returned(rs);
-	} else {
-		kfree(z);
-	}
-	return err ?: 1;
-}
 
 /* Take the head of the queue, or only look at it. */
 static struct rds_incoming *recv_take(struct rds_sock *rs, bool peek)
@@ -509,7 +362,7 @@ static void recv_untake(struct rds_sock *rs, struct rds_incoming *inc)
 		rds_drop_incoming(inc, RDS_DROP_UNREAD);
 		rds_inc_put(inc);
 	} else {
-		recv_returned(rs);
+		rds_recv_returned(rs);
 	}
 }
 
@@ -564,7 +417,7 @@ static int recv_data_cmsgs(struct rds_sock *rs, struct msghdr *msg, struct rds_i
 	if (!err && READ_ONCE(rs->traces.rx_traces))
 		err = recv_put_trace(rs, msg, inc);
 	if (!err) {
-		err = recv_zcopy(rs, msg, flags);
+		err = rds_recv_zcopy(rs, msg, flags);
 		if (err > 0)
 			err = 0;
 	}
@@ -619,23 +472,23 @@ static int recv_data(struct rds_sock *rs, struct msghdr *msg, size_t size, int f
 static bool recv_no_room(const struct rds_sock *rs, const struct msghdr *msg)
 {
 	return (!list_empty_careful(&rs->rx.notes) &&
-		!cmsg_room(msg, sizeof(struct rds_rdma_notify))) ||
-	       (atomic64_read(&rs->rx.cong_ready) && !cmsg_room(msg, sizeof(u64)));
+		!rds_cmsg_room(msg, sizeof(struct rds_rdma_notify))) ||
+	       (atomic64_read(&rs->rx.cong_ready) && !rds_cmsg_room(msg, sizeof(u64)));
 }
 
 /* One attempt in order of priority; -EAGAIN = nothing the caller can take. */
 static int recv_once(struct rds_sock *rs, struct msghdr *msg, size_t size, int flags)
 {
-	int ret = recv_notes(rs, msg, flags);
+	int ret = rds_recv_notes(rs, msg, flags);
 
 	if (!ret)
-		ret = recv_cong(rs, msg, flags);
+		ret = rds_recv_cong(rs, msg, flags);
 	if (ret)
 		return min(ret, 0);
 	ret = recv_data(rs, msg, size, flags);
 	if (ret != -EAGAIN)
 		return ret;
-	ret = recv_zcopy(rs, msg, flags);
+	ret = rds_recv_zcopy(rs, msg, flags);
 	if (ret)
 		return min(ret, 0);
 	/*
@@ -672,7 +525,7 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 	struct sock *sk = sock->sk;
 	struct rds_sock *rs = rds_sk(sk);
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	bool zcopy = zcopy_room(sk, msg);
+	bool zcopy = rds_zcopy_room(sk, msg);
 	long left;
 	int ret;
 

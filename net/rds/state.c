@@ -44,8 +44,7 @@ static void path_came_up(struct rds_path *p)
 	p->rx_frames = 0;
 	p->up_since = jiffies;
 	rds_mprds_fresh_link(p);
-	if (p->conn->key.trans->max_paths > 1)
-		mod_delayed_work(rds_wq, &p->timer, RDS_LISTEN_TIME);
+	mod_delayed_work(rds_wq, &p->timer, RDS_LISTEN_TIME);
 	queue_work(rds_wq, &p->pump_work);
 }
 
@@ -357,7 +356,7 @@ void rds_path_peer_port(struct rds_path *p, u16 port)
  * @epoch: the epoch start() was called with
  *
  * Context: any.
- * Return: false if @epoch is old: start() is about to be called again, and nothing that was
+ * Return: false if @epoch is old: start() or stop() is about to be called, and nothing that was
  * received may be delivered before that.
  */
 bool rds_path_link_up(struct rds_path *p, u32 epoch)
@@ -367,9 +366,14 @@ bool rds_path_link_up(struct rds_path *p, u32 epoch)
 
 	spin_lock_bh(&p->lock);
 	current_epoch = epoch == p->epoch;
-	if (current_epoch)
+	/* What is being given up must not receive any more; if it stays we try again. */
+	if (current_epoch && READ_ONCE(p->conn->closing)) {
+		path_apply(p, RDS_EV_DROP);
+		current_epoch = false;
+	} else if (current_epoch) {
 		act = path_apply(p, RDS_EV_LINK_UP);
-	else
+	}
+	if (!current_epoch)
 		rds_stat_inc(event_stale);
 	spin_unlock_bh(&p->lock);
 	if (act == RDS_ACT_UP)

@@ -271,7 +271,7 @@ static void region_end(struct rds_ib_region *r, bool invalid)
 	list_del(&r->node);
 	r->rdev = NULL;
 	spin_unlock_bh(&regions_lock);
-	/* The application may have written to it since rds_ib_mr_unmap(). */
+	/* The application may have written to it since it was synced for that. */
 	ib_dma_unmap_sgtable_attrs(rdev->dev, &r->mr->sgt, DMA_BIDIRECTIONAL,
 				   DMA_ATTR_SKIP_CPU_SYNC);
 	rds_ib_dev_put(rdev);
@@ -434,8 +434,10 @@ void rds_ib_mr_remove(struct rds_ib_device *rdev)
 
 	mutex_lock(&reap_lock);
 	/* Nobody but us takes regions off the list now. */
-	list_for_each_entry_safe(r, next, &md->regions, node)
+	list_for_each_entry_safe(r, next, &md->regions, node) {
+		rds_ib_mr_sync(r->mr, false);
 		region_end(r, false);
+	}
 	mutex_unlock(&reap_lock);
 
 	for (i = 0; i < ARRAY_SIZE(md->pool); i++) {

@@ -248,7 +248,10 @@ static int rds_tcp_place(struct rds_tcp_net *rn, const struct rds_tcp_caller *ca
 	return err;
 }
 
-/* Decide what becomes of an accepted connection.  Takes @sock, but for -ENOMEM: try again. */
+/*
+ * Decide what becomes of an accepted connection.  Takes @sock, but for -ENOMEM, and -EAGAIN if
+ * the connection that it belongs to takes long to go: try again.
+ */
 static int rds_tcp_judge(struct rds_tcp_net *rn, struct socket *sock)
 {
 	unsigned int tries = RDS_TCP_PLACE_TRIES;
@@ -260,7 +263,7 @@ static int rds_tcp_judge(struct rds_tcp_net *rn, struct socket *sock)
 	/* One that is just being given up has a successor in a moment. */
 	while ((err = rds_tcp_place(rn, &caller, sock)) == -EAGAIN && --tries)
 		schedule_timeout_uninterruptible(1);
-	if (!err || err == -ENOMEM)
+	if (!err || err == -ENOMEM || err == -EAGAIN)
 		return err;
 	rds_tcp_count(err == -EOPNOTSUPP ? RDS_TCP_ACCEPT_SELF : RDS_TCP_ACCEPT_REFUSED);
 	rds_tcp_reset_sock(sock);
@@ -314,7 +317,8 @@ void rds_tcp_accept_work(struct work_struct *work)
 				rn->deferred = sock;
 		}
 		if (err) {
-			rds_tcp_count(RDS_TCP_ACCEPT_NOMEM);
+			if (err != -EAGAIN)
+				rds_tcp_count(RDS_TCP_ACCEPT_NOMEM);
 			queue_delayed_work(rds_tcp_wq, &rn->accept, RDS_TCP_ACCEPT_PAUSE);
 			return;
 		}

@@ -33,7 +33,7 @@
  */
 #define RDS_TCP_CLONE_MIN	2048U
 #define RDS_TCP_PIN_SMALL	4
-#define RDS_TCP_PIN_LARGE	16
+#define RDS_TCP_PIN_LARGE	20	/* a page of a packet of 64 KiB still is */
 /* A copied piece has room for what follows. */
 #define RDS_TCP_COPY_CHUNK	8192U
 

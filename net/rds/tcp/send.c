@@ -554,30 +554,46 @@ void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk)
 	rds_path_acked(tp->path, tp->epoch, pos);
 }
 
+/* Does TCP try the peer's window from time to time?  TCP socket locked. */
+static bool rds_tcp_is_shut(const struct sock *sk)
+{
+	return !tcp_rtx_and_write_queues_empty(sk) &&
+	       (!tcp_sk(sk)->snd_wnd || inet_csk(sk)->icsk_pending == ICSK_TIME_PROBE0);
+}
+
 /*
  * TCP_USER_TIMEOUT ends a link whose window stays shut for so long, though its peer's TCP
- * answers each probe: the reader at the other end takes his time (room.c).  So as long as there
+ * answers each attempt: the reader at the other end takes his time (room.c).  So as long as there
  * are answers it is put off, always for a few attempts more than the next one; and attempts do
- * not get so rare that a dead peer goes unnoticed.  TCP socket locked.
+ * not get so rare that a dead peer goes unnoticed: with data in flight they are retransmissions,
+ * else probes.  TCP socket locked.
  */
 static void rds_tcp_patience(struct rds_tcp_tx *tx, struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
+	unsigned int limit;
 	long next;
 
-	if (tcp_sk(sk)->snd_wnd && !icsk->icsk_probes_tstamp) {
-		if (tx->shut)
-			tcp_sock_set_user_timeout(sk, RDS_TCP_USER_TIMEOUT);
+	if (!rds_tcp_is_shut(sk)) {
+		if (!tx->shut)
+			return;
 		tx->shut = false;
+		/* TCP leaves it if the window opens for a part of what waits. */
+		icsk->icsk_probes_tstamp = 0;
+		tcp_sock_set_user_timeout(sk, RDS_TCP_USER_TIMEOUT);
 		return;
 	}
 	if (!tx->shut)
 		tx->shut_since = jiffies;
 	tx->shut = true;
 	next = max_t(long, icsk->icsk_timeout - jiffies, 0);
-	tcp_sock_set_user_timeout(sk, jiffies_to_msecs(jiffies - tx->shut_since) +
-				  max(RDS_TCP_USER_TIMEOUT, 3 * jiffies_to_msecs(next)));
-	icsk->icsk_backoff = min_t(u8, icsk->icsk_backoff, RDS_TCP_PROBE_BACKOFF);
+	limit = jiffies_to_msecs(jiffies - tx->shut_since) +
+		max(RDS_TCP_USER_TIMEOUT, 3 * jiffies_to_msecs(next));
+	tcp_sock_set_user_timeout(sk, min_t(unsigned int, limit, INT_MAX));
+	if (tcp_sk(sk)->packets_out)
+		icsk->icsk_rto = min_t(u32, icsk->icsk_rto, RDS_TCP_SHUT_RTO);
+	else
+		icsk->icsk_backoff = min_t(u8, icsk->icsk_backoff, RDS_TCP_SHUT_BACKOFF);
 }
 
 /**

@@ -49,8 +49,10 @@
 
 /* A peer that acknowledges nothing for so long, ms, is gone, as an idle one that keepalive lost. */
 #define RDS_TCP_USER_TIMEOUT	30000U
-/* A shut window is probed with at most this power of two times the round trip between. */
-#define RDS_TCP_PROBE_BACKOFF	3
+/* How rare attempts at a shut window get: probes double their distance twice after this ... */
+#define RDS_TCP_SHUT_BACKOFF	3
+/* ... and the timer of retransmissions does so from here. */
+#define RDS_TCP_SHUT_RTO	(5 * HZ)
 
 /* A path that has sent nothing for so long, seconds, is idle. */
 #define RDS_TCP_COOLING		1
