@@ -477,6 +477,7 @@ struct rds_path {
  * @going: it goes; @setup
  * @fanout_seq: path 0 must be acknowledged below this before other paths send
  * @fanout_open: other paths may send
+ * @repairing: messages are being given to other paths (mprds_repair()); read under a path's lock
  * @fold: the peer does not pair path indices any more: our messages go by path 0, for good
  * @pings: handshake pings on path 0's present link
  * @pongs: how many are answered; read unlocked, as @fence
@@ -525,6 +526,7 @@ struct rds_conn {
 	bool dead;
 	u64 fanout_seq;
 	bool fanout_open;
+	bool repairing;
 	bool fold;
 	u8 pings, pongs, fence;
 	u64 pinged_at;

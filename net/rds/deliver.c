@@ -90,18 +90,21 @@ static bool deliver_kernel(struct rds_path *p, const struct rds_hdr *h)
 /* The sequence rule, under the lock because a changed generation resets other paths too. */
 static bool deliver_is_new(struct rds_path *p, const struct rds_hdr *h)
 {
+	struct rds_conn *c = p->conn;
 	enum rds_seq_verdict v;
 	struct rds_path *q;
 
 again:
 	q = READ_ONCE(p->rx_as) ?: p;
 	spin_lock_bh(&q->lock);
-	/* mprds_repair() has given the messages to another path just now. */
-	if ((READ_ONCE(p->rx_as) ?: p) != q) {
+	if (unlikely(READ_ONCE(c->repairing) || (READ_ONCE(p->rx_as) ?: p) != q)) {
 		spin_unlock_bh(&q->lock);
+		/* mprds_repair() is giving the messages to another path: wait until it has. */
+		spin_lock_bh(&c->lock);
+		spin_unlock_bh(&c->lock);
 		goto again;
 	}
-	if (rds_legacy_peer(p->conn) && h->sport > RDS_PORT_PROBE)
+	if (rds_legacy_peer(c) && h->sport > RDS_PORT_PROBE)
 		v = rds_legacy_accept(q, h);
 	else
 		v = rds_seq_accept(&q->next_rx, h->seq, h->flags);

@@ -562,15 +562,15 @@ unsigned int rds_mprds_guess(struct rds_conn *c)
 	return n;
 }
 
-/* The path that a link of path @i belongs to, by its port, if that is another one. */
+/* The path that a link of path @i belongs to, by its port, if that is another; c->lock held. */
 static struct rds_path *mprds_rightful(struct rds_conn *c, unsigned int i, unsigned int n)
 {
 	struct rds_path *p = c->paths[i], *q = NULL;
 
-	spin_lock_bh(&p->lock);
+	spin_lock_nested(&p->lock, SINGLE_DEPTH_NESTING);
 	if (p->state == RDS_UP && p->adopted && !p->rx_as && p->peer_port % n != i)
 		q = c->paths[p->peer_port % n];
-	spin_unlock_bh(&p->lock);
+	spin_unlock(&p->lock);
 	return q;
 }
 
@@ -578,6 +578,9 @@ static struct rds_path *mprds_rightful(struct rds_conn *c, unsigned int i, unsig
  * Links that came before we knew that the peer's ports tell the path may be on the wrong one.
  * They are taken down, the peer makes them again, and until they are gone their messages are
  * judged, as those before, by the sequence of the path they belong to.
+ *
+ * Nothing is judged meanwhile: who delivers sees c->repairing and waits, or is out when each
+ * path's lock was taken once (rds_path_deliver()).
  */
 static void mprds_repair(struct rds_conn *c)
 {
@@ -588,23 +591,31 @@ static void mprds_repair(struct rds_conn *c)
 	lockdep_assert_held(&c->setup);
 	if (n < 2 || rds_conn_is_active(c) || !READ_ONCE(c->peer_sport_idx))
 		return;
+	spin_lock_bh(&c->lock);
+	WRITE_ONCE(c->repairing, true);
 	for (i = 0; i < n; i++)
 		to[i] = mprds_rightful(c, i, n);
 	for (i = 0; i < n; i++) {
 		if (!to[i])
 			continue;
-		spin_lock_bh(&c->paths[i]->lock);
+		spin_lock_nested(&c->paths[i]->lock, SINGLE_DEPTH_NESTING);
 		next_rx[i] = c->paths[i]->next_rx;
 		c->paths[i]->next_rx = 0;
 		WRITE_ONCE(c->paths[i]->rx_as, to[i]);
-		spin_unlock_bh(&c->paths[i]->lock);
+		spin_unlock(&c->paths[i]->lock);
 	}
 	for (i = 0; i < n; i++) {
 		if (!to[i])
 			continue;
-		spin_lock_bh(&to[i]->lock);
+		spin_lock_nested(&to[i]->lock, SINGLE_DEPTH_NESTING);
 		to[i]->next_rx = max(to[i]->next_rx, next_rx[i]);
-		spin_unlock_bh(&to[i]->lock);
+		spin_unlock(&to[i]->lock);
+	}
+	WRITE_ONCE(c->repairing, false);
+	spin_unlock_bh(&c->lock);
+	for (i = 0; i < n; i++) {
+		if (!to[i])
+			continue;
 		rds_stat_inc(link_misplaced);
 		rds_path_reset(c->paths[i]);
 	}

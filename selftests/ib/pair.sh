@@ -111,7 +111,7 @@ serve() {
 
 	shift 2
 	READY=$((READY + 1))
-	on "$node" "$BIN/rdmapeer" serve -b "$addr:7000" -t 200 -r "$RD/ready.$READY" "$@" \
+	on "$node" "$BIN/rdmapeer" serve -b "$addr:7000" -t $((200 * ${RDS_SLOW:-1})) -r "$RD/ready.$READY" "$@" \
 		>"$T/serve-$node" 2>&1 </dev/null &
 	JOBS+=("serve-$node:$!")
 	busywait 15 there "$node" "$RD/ready.$READY"

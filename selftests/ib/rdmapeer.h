@@ -188,6 +188,30 @@ static inline void pp_drain(void)
 		;
 }
 
+/* Operations that were not done. */
+static inline unsigned long pp_failed(void)
+{
+	return pp_noted() - pp.notes[RDS_RDMA_SUCCESS];
+}
+
+static unsigned long done_ok, done_bad;
+
+static inline void count(bool ok)
+{
+	if (ok)
+		done_ok++;
+	else
+		done_bad++;
+}
+
+static inline void await_notes(unsigned long n)
+{
+	while (pp_noted() + pp.bad < n) {
+		pp_wait(POLLIN);
+		pp_drain();
+	}
+}
+
 /* Until it is taken. */
 static inline void pp_send(const struct ts_addr *to, const void *data, size_t len, int type,
 			   const void *arg, size_t arglen)
