@@ -270,6 +270,10 @@ struct rds_conn *rds_path_conn(const struct rds_path *p);
 unsigned int rds_path_index(const struct rds_path *p);
 /* Path 0 of the same connection; it exists as long as any other. */
 struct rds_path *rds_path_first(const struct rds_path *p);
+/* A path of a connection, or NULL if there is none yet. */
+struct rds_path *rds_conn_path(const struct rds_conn *c, unsigned int index);
+/* May the peer take a link of this path for one of another?  Until it has said that it does not. */
+bool rds_path_is_guess(const struct rds_path *p);
 const struct in6_addr *rds_path_laddr(const struct rds_path *p);
 const struct in6_addr *rds_path_faddr(const struct rds_path *p);
 u32 rds_path_scope(const struct rds_path *p);
@@ -348,7 +352,7 @@ void rds_path_hold(struct rds_path *p, u64 now, u64 until);
 void rds_path_unhold(struct rds_path *p);
 u64 rds_path_held_until(const struct rds_path *p);
 void rds_path_join(const struct rds_path *p, u64 now);
-bool rds_path_patient(const struct rds_path *p, u64 now, u64 gap);
+unsigned int rds_path_burst(const struct rds_path *p, u64 now, u64 *gap);
 bool rds_path_push_wanted(const struct rds_path *p);
 size_t rds_path_pull_control(struct rds_path *p, u8 *buf);
 struct rds_message *rds_path_pull(struct rds_path *p, u64 *end);
@@ -362,6 +366,8 @@ bool rds_path_has_unacked(const struct rds_path *p);
  * once per batch, not per message.
  */
 void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos);
+/* For a peer that acknowledges only what it is asked to, when the last message did not ask. */
+int rds_path_blank(struct rds_path *p);
 
 /**
  * struct rds_rx_batch - messages of one receive pass, delivered with one wake-up per socket

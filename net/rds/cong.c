@@ -294,6 +294,14 @@ void rds_cong_forget(struct rds_sock *rs)
 	spin_unlock_bh(&rn->lock);
 }
 
+/* It goes away without: tell it when the bit clears.  False if it has cleared already. */
+static bool cong_mark_refused(struct rds_sock *rs, const struct rds_conn *c, u16 port)
+{
+	cong_mark(rs, port);
+	smp_mb();	/* mark before test; pairs with the update's barrier */
+	return rds_cong_test(c, port);
+}
+
 static bool cong_wait_over(struct rds_conn *c, u16 port)
 {
 	return !rds_cong_test(c, port) || rds_state_is_dying(READ_ONCE(c->paths[0]->state));
@@ -318,9 +326,7 @@ int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblo
 	if (likely(!rds_cong_test(c, port)))
 		return 0;
 	if (nonblock) {
-		cong_mark(rs, port);
-		smp_mb();	/* mark before test; pairs with the update's barrier */
-		if (!rds_cong_test(c, port))
+		if (!cong_mark_refused(rs, c, port))
 			return 0;
 		rds_stat_inc(cong_send_error);
 		return -ENOBUFS;
@@ -328,12 +334,10 @@ int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblo
 	rds_stat_inc(cong_send_blocked);
 	rds_send_push(rs);
 	ret = wait_event_interruptible_timeout(*wq, cong_wait_over(c, port), *timeo);
-	if (ret < 0) {
-		cong_mark(rs, port);
-		return sock_intr_errno(*timeo);
-	}
+	if (ret < 0)
+		return cong_mark_refused(rs, c, port) ? sock_intr_errno(*timeo) : 0;
 	*timeo = *timeo == MAX_SCHEDULE_TIMEOUT ? *timeo : ret;
-	return ret ? 0 : -ETIMEDOUT;
+	return !ret && cong_mark_refused(rs, c, port) ? -ETIMEDOUT : 0;
 }
 
 /* One marked socket: move its bits, wake it; true if it still waits for others. */
@@ -363,7 +367,7 @@ static void cong_notify(struct rds_net *rn, u64 cleared)
 	struct rds_sock *rs, *next;
 
 	atomic_inc(&rn->cong_gen);
-	smp_mb();	/* bits and generation before the list; pairs with rds_cong_wait() */
+	smp_mb();	/* bits and generation before the list; pairs with cong_mark_refused() */
 	if (list_empty_careful(&rn->cong_waiters))
 		return;
 	spin_lock_bh(&rn->lock);

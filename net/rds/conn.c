@@ -37,7 +37,6 @@ static void conn_free_paths(struct rds_conn *c)
 			t->path_free(p);
 		rds_path_unhold(p);
 		mutex_destroy(&p->link);
-		kfree(p->priv);
 		kfree(p);
 	}
 }
@@ -90,8 +89,8 @@ void rds_conn_put(struct rds_conn *c)
 struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index)
 {
 	const struct rds_transport *t = c->key.trans;
-	struct rds_path *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
-	int err = -ENOMEM;
+	struct rds_path *p = kzalloc(sizeof(*p) + t->path_priv_size, GFP_KERNEL_ACCOUNT);
+	int err;
 
 	if (!p)
 		return ERR_PTR(-ENOMEM);
@@ -107,24 +106,15 @@ struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index)
 	mutex_init(&p->link);
 	INIT_WORK(&p->pump_work, rds_path_pump_work);
 	rds_path_init_state(p);
-	if (t->path_priv_size) {
-		p->priv = kzalloc(t->path_priv_size, GFP_KERNEL_ACCOUNT);
-		if (!p->priv)
-			goto err_path;
-	}
 	if (t->path_init) {
 		err = t->path_init(p);
-		if (err)
-			goto err_priv;
+		if (err) {
+			kfree(p);
+			return ERR_PTR(err);
+		}
 	}
 	smp_store_release(&c->paths[index], p);	/* published complete */
 	return p;
-
-err_priv:
-	kfree(p->priv);
-err_path:
-	kfree(p);
-	return ERR_PTR(err);
 }
 
 static void conn_destroy_work(struct work_struct *work);

@@ -15,7 +15,8 @@
  *   lock_sock(rds) is taken alone, for bind, connect and options.
  * Never two of these, but for the pairs listed in Documentation/locking.rst, each with its
  * reason where it is.
- * Final puts, wake-ups, user copies and transport calls happen outside spinlocks.
+ * Final puts, user copies and transport calls happen outside spinlocks, but for two calls that
+ * are named there.
  */
 #ifndef _RDS_CORE_H
 #define _RDS_CORE_H
@@ -352,7 +353,7 @@ struct rds_conn_key {
  * @conn: owner (the path lives as long as its connection)
  * @index: 0..7
  * @lock: guards everything down to @link
- * @state: written by rds_path_apply() only
+ * @state: written by path_apply() only
  * @action: what the control work has to do next (START, ADOPT or STOP; STOP stays until it
  *	is complete), else NONE
  * @epoch: incarnation of the link; bumped by START and ADOPT
@@ -396,7 +397,7 @@ struct rds_conn_key {
  * @stall_rs: socket whose full queue the link waits for, counted, or NULL (room.c); one
  *	caller at a time, as rds_path_deliver()
  * @stall_node: rds_rx.stalled of @stall_rs (its rx.lock)
- * @priv: transport's private data
+ * @priv: transport's private data, path_priv_size bytes; with it most paths are just below 1 KiB
  */
 struct rds_path {
 	struct rds_conn *conn;
@@ -446,7 +447,7 @@ struct rds_path {
 	u64 held_since;
 	u64 held_until;
 	unsigned long held_for;
-	void *priv;
+	u64 priv[];
 };
 
 /**

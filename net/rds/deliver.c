@@ -15,12 +15,14 @@
 static void path_heard(struct rds_path *p)
 {
 	u32 frames = READ_ONCE(p->rx_frames);
+	unsigned long min_j;
 
 	WRITE_ONCE(p->rx_frames, frames + 1);
 	if (frames)
 		return;
+	min_j = READ_ONCE(p->conn->rn->sysctl.reconnect_min_jiffies);
 	spin_lock_bh(&p->lock);
-	p->backoff = min(p->backoff, RDS_HEARD_BACKOFF);
+	p->backoff = min(p->backoff, max(RDS_HEARD_BACKOFF, min_j));
 	spin_unlock_bh(&p->lock);
 	rds_path_kick(p);
 }

@@ -219,6 +219,12 @@ static bool has_messages(const struct list_head *list)
 	return false;
 }
 
+/* The peer may have sent on that link already. */
+static bool path_adopts(const struct rds_path *p)
+{
+	return READ_ONCE(p->state) == RDS_CONNECTING && READ_ONCE(p->adopted);
+}
+
 /* May the path go?  Once it may, and @c->closing is set, nothing can use it any more. */
 static bool path_is_idle(struct rds_path *p, bool answered)
 {
@@ -227,7 +233,7 @@ static bool path_is_idle(struct rds_path *p, bool answered)
 	spin_lock_bh(&p->lock);
 	idle = !p->parked && !has_messages(&p->queue) && !has_messages(&p->sent);
 	if (answered && (p->state == RDS_UP || rds_state_is_stopping(p->state) ||
-			 (p->state == RDS_CONNECTING && p->adopted)))
+			 path_adopts(p)))
 		idle = false;
 	spin_unlock_bh(&p->lock);
 	return idle;
@@ -235,9 +241,10 @@ static bool path_is_idle(struct rds_path *p, bool answered)
 
 static bool conn_is_idle(struct rds_conn *c, bool answered)
 {
-	unsigned int i;
+	unsigned int i = RDS_MAX_PATHS;
 
-	for (i = 0; i < RDS_MAX_PATHS; i++) {
+	/* Path 0 last: rds_mprds_fold_path() moves messages there. */
+	while (i--) {
 		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
 
 		if (p && !path_is_idle(p, answered))
@@ -252,7 +259,7 @@ static bool conn_is_old(const struct rds_conn *c, bool answered, unsigned long a
 	if (answered)
 		age *= CONN_ANSWERED_FACTOR;
 	/* A link that is up deserves the time for its first frame. */
-	else if (rds_path_is_up(c->paths[0]))
+	else if (rds_path_is_up(c->paths[0]) || path_adopts(c->paths[0]))
 		age = max(age, CONN_FIRST_FRAME);
 	return !time_before(jiffies, READ_ONCE(c->last_used) + age);
 }
@@ -273,7 +280,8 @@ static bool conn_close_if_idle(struct rds_conn *c, bool answered)
 	}
 	WRITE_ONCE(c->closing, true);
 	smp_mb();	/* before the looks; who holds a path's lock sees it or is seen */
-	idle = conn_is_idle(c, answered);
+	/* An answer that came meanwhile must leave a grave. */
+	idle = conn_is_idle(c, answered) && answered == READ_ONCE(c->answered);
 	if (!idle)
 		WRITE_ONCE(c->closing, false);
 	c->going = idle;

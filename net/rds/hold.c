@@ -13,8 +13,8 @@
 
 #include "core.h"
 
-/* So many messages without sleeping are a stream, of many sockets perhaps. */
-#define HOLD_BURST	16
+/* More messages without sleeping than these are not counted. */
+#define HOLD_BURST_MAX	U16_MAX
 
 #define HOLD_GAP_MAX	NSEC_PER_MSEC
 
@@ -26,7 +26,7 @@
  * @gap: mean time between these, ns; a hint, as all the following
  * @sender: whose message it was; compared and never looked into
  * @slept: how often @sender had slept until then
- * @burst: messages before it, without sleeping or another sender between them; up to HOLD_BURST
+ * @burst: messages before it, without sleeping or another sender between; HOLD_BURST_MAX at most
  * @timer: the oldest path's time is over
  * @work: makes all send
  */
@@ -37,7 +37,7 @@ struct rds_holder {
 	u32 gap;
 	const struct task_struct *sender;
 	u32 slept;
-	u8 burst;
+	u16 burst;
 	struct hrtimer timer;
 	struct work_struct work;
 };
@@ -50,7 +50,7 @@ static u32 holder_note(struct rds_holder *h, u64 now)
 	u32 new = min(now - READ_ONCE(h->asked), (u64)HOLD_GAP_MAX);
 	u32 slept = READ_ONCE(current->nvcsw);
 	u32 gap = READ_ONCE(h->gap) + new / 8 - READ_ONCE(h->gap) / 8;
-	u8 burst = READ_ONCE(h->burst);
+	u16 burst = READ_ONCE(h->burst);
 
 	WRITE_ONCE(h->asked, now);
 	WRITE_ONCE(h->gap, gap);
@@ -58,26 +58,31 @@ static u32 holder_note(struct rds_holder *h, u64 now)
 		WRITE_ONCE(h->sender, current);
 		WRITE_ONCE(h->slept, slept);
 		WRITE_ONCE(h->burst, 0);
-	} else if (burst < HOLD_BURST) {
+	} else if (burst < HOLD_BURST_MAX) {
 		WRITE_ONCE(h->burst, burst + 1);
 	}
 	return max(gap, new);
 }
 
 /**
- * rds_path_patient() - is the message from a loop that sends and does nothing else?
+ * rds_path_burst() - is the message from a loop that sends and does nothing else?
  * @p: the path; link mutex held
  * @now: ktime_get_ns()
- * @gap: longest mean time between messages on this CPU that would be worth it, ns
+ * @gap: set to the mean time between messages on this CPU, ns
  *
  * What sleeps between its messages wants them delivered.  To be asked only for a message that
  * is not held back yet.
+ *
+ * Return: messages that its sender sent before it without sleeping, to all peers; 65,535 at most.
  */
-bool rds_path_patient(const struct rds_path *p, u64 now, u64 gap)
+unsigned int rds_path_burst(const struct rds_path *p, u64 now, u64 *gap)
 {
 	struct rds_holder *h = raw_cpu_ptr(&rds_holders);
 
-	return p->sender && holder_note(h, now) <= gap && READ_ONCE(h->burst) >= HOLD_BURST;
+	if (!p->sender)
+		return 0;
+	*gap = holder_note(h, now);
+	return READ_ONCE(h->burst);
 }
 
 /* When the timer sees to a path: a quarter late, most are pushed before. */

@@ -265,9 +265,10 @@ void rds_mprds_link_up(struct rds_path *p)
 		mprds_forget_pings(p);
 	/*
 	 * A legacy peer that restarted may have come by a link that we took for another
-	 * path; it must learn our path count all the same, or the others stay down.
+	 * path; it must learn our path count all the same, or the others stay down.  If path 0
+	 * is down too, it may be one that is legacy only now.
 	 */
-	if (!p->index || rds_legacy_peer(c))
+	if (!p->index || rds_legacy_peer(c) || !rds_path_is_up(c->paths[0]))
 		mprds_greet(p);
 	mprds_want_all(c);
 }
@@ -384,7 +385,7 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	struct rds_conn *c = p->conn;
 	bool pong = h->sport == RDS_PORT_KERNEL && !p->index;
 	struct rds_ext e;
-	unsigned int n;
+	unsigned int n, most;
 
 	if (c->key.trans->max_paths < 2)
 		return;
@@ -401,17 +402,18 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	spin_lock_bh(&c->lock);
 	if (pong && c->pongs < c->pings)
 		WRITE_ONCE(c->pongs, c->pongs + 1);
-	n = rds_npaths_clamp(&e, max(c->npaths, c->want_paths));
+	most = max(c->npaths, c->want_paths);
+	n = rds_npaths_clamp(&e, most);
 	n = min(n, c->key.trans->max_paths);
 	WRITE_ONCE(c->peer_sport_idx, RDS_EXT_HAS(&e, RDS_EXT_SPORT_IDX));
 	if (!c->peer_sport_idx && c->tx_paths > 1)
 		WRITE_ONCE(c->fold, true);
-	if (n < max(c->npaths, c->want_paths)) {
+	if (n < most)
 		rds_stat_inc(recv_handshake_ignored);
-	} else if (!c->dead) {
+	else if (!c->dead)
 		c->want_paths = n;
+	if (!c->dead && (n >= most || c->fold))
 		mod_delayed_work(rds_wq, &c->mprds_work, 0);
-	}
 	spin_unlock_bh(&c->lock);
 	if (!rds_legacy_peer(c))
 		rds_legacy_forget(c);
@@ -448,9 +450,10 @@ static bool mprds_maybe_unread(const struct rds_conn *c)
  * rds_mprds_fold_path() - put the messages of a path on path 0, and those to come too
  * @p: the path; nothing is done unless its peer asks for that
  *
- * The peer was replaced by one that mixes up path indices, see mprds_tx_paths().  That one has
- * seen nothing of what waits here: none of its links has carried any of it (rds_mprds_may_start(),
- * rds_mprds_may_send()).  What is on a link to the old one comes here when that is stopped.
+ * The peer was replaced by one that mixes up path indices, see mprds_tx_paths().  What waits here
+ * gets new numbers, by which nobody could tell a repeat; so what a link carries already stays, and
+ * nothing follows it (rds_mprds_may_send()), until the peer has acknowledged it
+ * (rds_path_acked()) or the link is stopped.  One that says nothing is that of the old peer.
  *
  * Context: any.
  */
@@ -458,14 +461,15 @@ void rds_mprds_fold_path(struct rds_path *p)
 {
 	struct rds_path *p0 = p->conn->paths[0];
 	struct rds_message *m, *next;
-	bool sent;
+	bool sent, silent;
 
-	if (!p->index || !READ_ONCE(p->conn->fold))
+	if (!p->index || !READ_ONCE(p->conn->fold) || READ_ONCE(p->folded))
 		return;
 	/* path[0].lock nests in those of the others here, and nowhere the other way round. */
 	spin_lock_bh(&p->lock);
 	spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
 	sent = !list_empty(&p->sent);
+	silent = p->state != RDS_UP || !p->rx_frames;
 	list_for_each_entry_safe(m, next, &p->queue, node) {
 		if (sent)
 			break;
@@ -482,11 +486,16 @@ void rds_mprds_fold_path(struct rds_path *p)
 		WRITE_ONCE(p->folded, true);
 	spin_unlock(&p0->lock);
 	spin_unlock_bh(&p->lock);
-	if (sent)
-		rds_path_reset(p);
-	else if (READ_ONCE(p0->nr_queued))
+	if (sent) {
+		if (silent)
+			rds_path_reset(p);
+		return;
+	}
+	if (READ_ONCE(p0->nr_queued))
 		rds_path_want(p0);
 	rds_path_kick(p0);
+	/* Control messages were turned away. */
+	rds_path_kick(p);
 }
 
 /* Publish the path count together with the point in path 0's stream others wait for. */
@@ -641,7 +650,7 @@ bool rds_mprds_apply(struct rds_conn *c)
 	if (want && ok &&
 	    (want > c->npaths || (c->tx_paths <= 1 && mprds_tx_paths(c, want) > c->tx_paths)))
 		mprds_publish(c, want);
-	for (i = 1; READ_ONCE(c->fold) && i < c->npaths; i++)
+	for (i = 1; want && READ_ONCE(c->fold) && i < c->npaths; i++)
 		if (!READ_ONCE(c->paths[i]->folded))
 			rds_mprds_fold_path(c->paths[i]);
 	if (want)

@@ -158,7 +158,7 @@ int rds_recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags)
 	spin_unlock_bh(&rs->rx.lock);
 	if (left)
 		rds_recv_returned(rs);
-	return err ?: nr;
+	return nr ?: err;
 }
 
 /**

@@ -104,7 +104,8 @@ int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport)
 		return -ENOMEM;
 	m->sport = sport;
 	m->dport = dport;
-	if (sport == RDS_PORT_PROBE || dport == RDS_PORT_PROBE)
+	if ((sport == RDS_PORT_PROBE || dport == RDS_PORT_PROBE) &&
+	    p->conn->key.trans->max_paths > 1)
 		rds_mprds_ext(m->ext);
 	err = rds_path_enqueue(p, m, 0);
 	if (err) {
@@ -115,6 +116,21 @@ int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport)
 	rds_path_want(p);
 	rds_path_kick(p);
 	return 0;
+}
+
+/**
+ * rds_path_blank() - queue a message to a port that nobody can have
+ * @p: the path
+ *
+ * Every peer acknowledges it and drops it.  A ping would not do: on a transport of one path the
+ * reference warns of those from the probe port, and any other port may be somebody's.
+ *
+ * Context: any.
+ * Return: 0, -ENOMEM, or an error of rds_path_enqueue().
+ */
+int rds_path_blank(struct rds_path *p)
+{
+	return rds_path_send_control(p, RDS_PORT_PROBE, RDS_PORT_PROBE);
 }
 
 static bool path_has_work(struct rds_path *p)
@@ -363,6 +379,8 @@ void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos)
 	rds_message_settle(&done);
 	if (!p->index)
 		rds_mprds_path0_acked(p->conn);
+	else
+		rds_mprds_fold_path(p);
 }
 
 static bool message_is_handshake(const struct rds_message *m)
@@ -500,7 +518,7 @@ bool rds_path_has_unacked(const struct rds_path *p)
 
 void *rds_path_priv(const struct rds_path *p)
 {
-	return p->priv;
+	return (void *)p->priv;
 }
 
 struct net *rds_path_net(const struct rds_path *p)
@@ -521,6 +539,16 @@ unsigned int rds_path_index(const struct rds_path *p)
 struct rds_path *rds_path_first(const struct rds_path *p)
 {
 	return p->conn->paths[0];
+}
+
+struct rds_path *rds_conn_path(const struct rds_conn *c, unsigned int index)
+{
+	return smp_load_acquire(&c->paths[index]);	/* published complete */
+}
+
+bool rds_path_is_guess(const struct rds_path *p)
+{
+	return rds_legacy_peer(p->conn);
 }
 
 const struct in6_addr *rds_path_laddr(const struct rds_path *p)

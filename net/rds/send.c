@@ -479,8 +479,8 @@ static void cancel_wait(struct rds_conn *c, struct list_head *msgs, bool closing
 static void cancel_conn(struct rds_conn *c, void *arg)
 {
 	struct cancel_ctx *x = arg;
+	unsigned int i = RDS_MAX_PATHS;
 	LIST_HEAD(out);
-	unsigned int i;
 
 	if (!ipv6_addr_equal(&c->key.laddr, &x->rs->bound.ip))
 		return;
@@ -488,12 +488,15 @@ static void cancel_conn(struct rds_conn *c, void *arg)
 		return;
 	if (x->dst && x->dst->scope && c->key.scope && x->dst->scope != c->key.scope)
 		return;
-	for (i = 0; i < RDS_MAX_PATHS; i++) {
+	/* Path 0 last: rds_mprds_fold_path() moves messages there. */
+	while (i--) {
 		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
 
-		if (p)
-			rds_path_purge(p, x->rs, x->dst ? &x->dst->port : NULL,
-				       x->dst ? RDS_DROP_CANCELLED : RDS_DROP_CLOSED, &out);
+		if (!p)
+			continue;
+		rds_path_purge(p, x->rs, x->dst ? &x->dst->port : NULL,
+			       x->dst ? RDS_DROP_CANCELLED : RDS_DROP_CLOSED, &out);
+		rds_mprds_fold_path(p);
 	}
 	rds_op_finish(&out, x->dst ? RDS_RDMA_CANCELED : -1);
 	cancel_wait(c, &out, !x->dst);

@@ -366,8 +366,12 @@ bool rds_path_link_up(struct rds_path *p, u32 epoch)
 
 	spin_lock_bh(&p->lock);
 	current_epoch = epoch == p->epoch;
-	/* What is being given up must not receive any more; if it stays we try again. */
-	if (current_epoch && READ_ONCE(p->conn->closing)) {
+	/*
+	 * What is being given up must not receive any more; if it stays we try again.  With the
+	 * link of a peer that has answered before it does stay, see path_is_idle().
+	 */
+	if (current_epoch && READ_ONCE(p->conn->closing) &&
+	    !(p->adopted && READ_ONCE(p->conn->answered))) {
 		path_apply(p, RDS_EV_DROP);
 		current_epoch = false;
 	} else if (current_epoch) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=120 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 waits=1 */
 /* Congestion: thresholds, ENOBUFS, waiting senders, who is woken and when. */
 #include "rds_duo.h"
 
@@ -228,6 +228,27 @@ TEST_F(duo, congestion__monitor)
 	EXPECT_ERR(EAGAIN, recv(self->a, buf, 1, MSG_DONTWAIT));
 	EXPECT_EQ(0, poll_for(self->a, POLLIN, 0));
 	EXPECT_EQ(1, send(self->a, "x", 1, MSG_DONTWAIT));
+}
+
+/* It comes, too, to a sender who waited, and gave up when his time was over. */
+TEST_F(duo, congestion__monitor_after_timeout)
+{
+	struct rx rx;
+	__u64 mask;
+
+	SKIP_REF("ignores SO_SNDTIMEO here");
+	ASSERT_EQ(0, congest(self->a, self->b, 5));
+	/* only now: what was refused before does not count */
+	ASSERT_EQ(0, set_int(self->a, SOL_RDS, RDS_CONG_MONITOR, 1));
+	ASSERT_EQ(0, set_timeo(self->a, SO_SNDTIMEO, 100));
+	EXPECT_ERR(ETIMEDOUT, send(self->a, "x", 1, 0));
+	EXPECT_EQ(0, poll_for(self->a, POLLIN, 0));
+	EXPECT_EQ(5000, drain(self->b));
+	EXPECT_EQ(POLLIN, poll_for(self->a, POLLIN, WAIT_MS));
+	ASSERT_EQ(0, rx_msg(self->a, buf, 10, MSG_DONTWAIT, &rx));
+	ASSERT_NE(NULL, rx_cmsg(&rx, SOL_RDS, RDS_CMSG_CONG_UPDATE));
+	memcpy(&mask, CMSG_DATA(rx_cmsg(&rx, SOL_RDS, RDS_CMSG_CONG_UPDATE)), 8);
+	EXPECT_EQ(1ULL << (DUO_B % 64), mask);
 }
 
 /* The notification goes before data. */

@@ -2,7 +2,7 @@
 """A peer that reads late at first contact, and who sends to it; driven by fanout.sh.
 
 Usage: fanout.py peer answers|silent ADDRESS, fanout.py sender WHAT-THE-PEER-SAYS ADDRESS,
-fanout.py replaced ADDRESS, fanout.py queuer WHAT-THE-PEER-SAYS ADDRESS
+fanout.py replaced|downgraded ADDRESS, fanout.py queuer WHAT-THE-PEER-SAYS ADDRESS
 """
 import select
 import socket
@@ -10,9 +10,10 @@ import struct
 import sys
 import time
 
-from room import PORT, header, say
+from room import PORT, dial, header, say
 
 DATA_PORT = 4000
+VICTIM = "10.1.0.3"
 MORE = 7                        # paths that the peer announces beyond the first
 ANNOUNCE = struct.pack(">BHBIBB6x", 5, MORE + 1, 6, 77, 8, 0)
 OLD = struct.pack(">BHBI8x", 5, MORE + 1, 6, 78)
@@ -106,6 +107,59 @@ def listen(addr):
     return listener
 
 
+def fan_out(conns):
+    """Answers pings until messages come by other links than the first; one opens the way."""
+    n, seq, end = 0, 2, time.monotonic() + 15
+    while n < 8 and time.monotonic() < end:
+        for c in select.select(conns, [], [], 0.1)[0]:
+            f = frame(c)
+            if f and f[:2] == (1, 0):
+                pong(c, seq)
+                seq += 1
+            n += bool(f and f[1] == DATA_PORT and c != conns[0])
+    say(len(conns), "paths,", n, "messages came by the others")
+
+
+def go(socks):
+    for s in socks:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        s.close()
+    say("gone")
+
+
+def link(addr, port):
+    s = dial(addr, VICTIM, port)
+    s.settimeout(20)
+    return s
+
+
+def downgraded(addr):
+    """As replaced(), but it is us who dial; the new one begins by any port, and only listens."""
+    say("listening")
+    conns = [link(addr, 50000)]
+    await_ping(conns[0])
+    pong(conns[0], 1)
+    conns += [link(addr, 50000 + i) for i in range(1, MORE + 1)]
+    fan_out(conns)
+    go(conns)
+    time.sleep(2)               # more messages are queued
+    conns = [link(addr, 50107)]
+    await_ping(conns[0])
+    say("pinged")
+    pong(conns[0], 1, OLD)
+    conns += [link(addr, 50107 + i) for i in range(1, MORE + 1)]
+    flows, bearers, end = {}, set(), time.monotonic() + 25
+    while time.monotonic() < end and sum(v[-1] == QUEUED - 1 for v in flows.values()) < 8:
+        for c in select.select(conns, [], [], 0.1)[0]:
+            f = frame(c)
+            if f and f[1] == DATA_PORT:
+                flows.setdefault(f[0], []).append(int(f[2]))
+                bearers.add(conns.index(c))
+    say("links with messages", bearers, "flows", flows)
+    whole = all(v == list(range(v[0], QUEUED)) for v in flows.values())
+    say("ok" if whole and len(flows) == 8 and len(bearers) == 1 else "wrong")
+
+
 def replaced(addr):
     """One who pairs paths by their ports goes, and at his address is one who does not."""
     listener = listen(addr)
@@ -115,18 +169,8 @@ def replaced(addr):
     await_ping(first)
     pong(first, 1)
     conns = [first] + more_paths(listener)
-    n = 0
-    for seq in 2, 3, 4:         # one of these is the ping behind which the others may send
-        await_ping(first)
-        pong(first, seq)
-        n = arrived(conns[1:], 0.5, 8)
-        if n:
-            break
-    say(len(conns), "paths,", n, "messages came by the others")
-    for c in [listener] + conns:
-        c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        c.close()
-    say("gone")
+    fan_out(conns)
+    go([listener] + conns)
     time.sleep(2)               # more messages are queued
     listener = listen(addr)
     first = listener.accept()[0]
@@ -156,7 +200,7 @@ def queuer(said, addr):
     """Eight flows; they go on when the peer is gone."""
     socks = [socket.socket(21, socket.SOCK_SEQPACKET) for _ in range(8)]
     for i, s in enumerate(socks):
-        s.bind(("10.1.0.3", 5100 + i))
+        s.bind((VICTIM, 5100 + i))
         s.connect((addr, DATA_PORT))
     gone = 0
     for n in range(QUEUED):
@@ -176,7 +220,7 @@ def sender(said, addr):
     """Message 0 before the link, 1 behind the ping, the others when more paths are known."""
     socks = [socket.socket(21, socket.SOCK_SEQPACKET) for _ in range(8)]
     for i, s in enumerate(socks):
-        s.bind(("10.1.0.3", 5000 + i))
+        s.bind((VICTIM, 5000 + i))
         s.connect((addr, DATA_PORT))
 
     def all_send(n):
@@ -199,4 +243,5 @@ def sender(said, addr):
         time.sleep(0.1)
 
 
-globals()[sys.argv[1]](*sys.argv[2:])
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=120 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=180 ref=0 waits=1
 # First contact: the first messages of a socket go by path 0, later ones, once the peer has told
 # that it knows more paths, by another.  A peer whose TCP has acknowledged the first ones, and whose
 # RDS has not read them, must not get the later ones before.
@@ -39,4 +39,5 @@ check "later messages wait until the earlier ones are read" contact answers 10.1
 check "but not for ever, if the peer answers no more" contact silent 10.1.0.10
 check "a peer that pairs paths is replaced by one that does not: all goes by one" \
 	between queuer 10.1.0.11 replaced
+check "so when it dials us, by any port, and only listens" between queuer 10.1.0.1 downgraded
 ktap_finish

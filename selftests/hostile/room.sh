@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0 waits=1
 # What a peer can make the node hold is bounded: messages that never end, a receiver that does
 # not read, empty messages, source ports.  Nobody else notices, and nothing is lost.
 . "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,sch_netem,inet_diag,tcp_diag timeout=120
+# vm: nodes=1 modules=rds_tcp,veth,sch_netem,inet_diag,tcp_diag timeout=120 waits=1
 # Both ends open the connection in the same instant: 100 times on a quick network,
 # 1,000 times on one that takes 0 to 50 ms for each packet.
 . "$(dirname "$0")/common.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=120
+# vm: nodes=1 modules=rds_tcp,veth timeout=120 waits=1
 # The link is down for 20 s while messages are sent; nothing is lost or repeated.
 . "$(dirname "$0")/common.sh"
 

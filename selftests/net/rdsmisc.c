@@ -325,6 +325,9 @@ static int cmd_openers(char **a)
 		}
 		used += i;
 		absent += !i;
+		/* who unloads takes longer to begin than a few messages take */
+		if (i)
+			usleep(round % 5 * 30000);
 		if (x.fd >= 0)
 			close(x.fd);
 		if (y.fd >= 0)

@@ -159,7 +159,7 @@ static int writer(unsigned int n)
 			return errno != ENOENT;
 		__atomic_add_fetch(&all->writes, 1, __ATOMIC_RELAXED);
 		/* each write of the first drops the links: let some traffic pass */
-		usleep(n ? 1000 : 30000);
+		usleep(n ? 1000 : 30000 * slow());
 	}
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=120
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=120 waits=1
 # TCP connections destroyed every 100 ms for 30 s, in either namespace in turn.
 . "$(dirname "$0")/common.sh"
 

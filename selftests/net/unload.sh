@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=200
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=200 waits=1
 # Modules cannot go while they are used, and leave nothing behind when they go.
 . "$(dirname "$0")/common.sh"
 
@@ -79,6 +79,8 @@ in_flight() {
 	wait $flier
 }
 
+used() { [ "$(cat "/sys/module/$1/refcnt")" -gt 0 ]; }
+
 # Sockets come and go in two namespaces, others namespaces too, while the modules are
 # unloaded and loaded again as often as it goes.
 opening_meanwhile() {
@@ -96,6 +98,8 @@ opening_meanwhile() {
 			rmmod rds 2>/dev/null
 			unshare --net true
 			modprobe rds_tcp || rc=1
+			# Every other time not before somebody uses it.
+			[ $((out % 2)) = 0 ] || busywait 5 used rds_tcp
 		else
 			no=$((no + 1))
 		fi

@@ -101,5 +101,6 @@ if ours; then
 	check "another namespace's sockets and messages are not shown" sees_nothing
 	check "equal address and port in two namespaces" same_port
 fi
+rm -r "$PUBLIC"
 moved
 ktap_finish

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=150 ref=0 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=150 ref=0 waits=1 */
 /*
  * Every place where a system call waits: its time-out comes on time, a fatal
  * signal ends it at once, another one with EINTR or a restart, all who wait go

@@ -106,8 +106,8 @@ struct rds_ib_device *rds_ib_dev_for_addr(struct net *net, const struct in6_addr
 bool rds_ib_owns_addr(struct net *net, const struct in6_addr *addr, u32 scope);
 
 /*
- * link.c, for device.c: @rdev is marked as removing; take down all links on it and wait until
- * none is left.  Process context, sleeps.
+ * link.c, for device.c: @rdev is marked as removing; drop all links on it.  Does not wait: each
+ * of them holds a reference to @rdev.
  */
 void rds_ib_links_gone(struct rds_ib_device *rdev);
 
@@ -185,6 +185,7 @@ struct rds_ib_wr {
  * @grant: credits in the first header written last
  * @off: payload bytes of it that were posted
  * @ops_posted: the operation of @cur was posted, or it has none
+ * @unasked: the last message did not ask a peer of the old kind to acknowledge
  * @unsignaled: SENDs since the last signalled one
  * @batch: batch under construction
  * @nr: its length
@@ -201,6 +202,7 @@ struct rds_ib_tx {
 	u8 grant;
 	u32 off;
 	bool ops_posted;
+	bool unasked;
 	u32 unsignaled;
 	struct rds_ib_wr *batch;
 	u32 nr;

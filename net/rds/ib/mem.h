@@ -104,6 +104,7 @@ struct rds_ib_mr_dev {
  * @rdev: device, counted; NULL if it has gone (mr.c: regions_lock)
  * @node: rds_ib_mr_dev.regions (mr.c: regions_lock)
  * @dead: on the list of those given up
+ * @given_up: the application has its memory again
  * @frmr: object, NULL if the device has gone
  */
 struct rds_ib_region {
@@ -111,6 +112,7 @@ struct rds_ib_region {
 	struct rds_ib_device *rdev;
 	struct list_head node;
 	struct llist_node dead;
+	bool given_up;
 	struct rds_ib_frmr *frmr;
 };
 

@@ -373,6 +373,7 @@ void rds_ib_mr_unmap(struct rds_mr *mr)
 
 	/* What peers wrote is the application's now, not when the mapping ends. */
 	rds_ib_mr_sync(mr, false);
+	WRITE_ONCE(r->given_up, true);
 	llist_add(&r->dead, &dead_regions);
 	queue_work(mr_wq, &reap_work);
 }
@@ -435,7 +436,9 @@ void rds_ib_mr_remove(struct rds_ib_device *rdev)
 	mutex_lock(&reap_lock);
 	/* Nobody but us takes regions off the list now. */
 	list_for_each_entry_safe(r, next, &md->regions, node) {
-		rds_ib_mr_sync(r->mr, false);
+		/* What was given up is the application's, who may have written to it since. */
+		if (!READ_ONCE(r->given_up))
+			rds_ib_mr_sync(r->mr, false);
 		region_end(r, false);
 	}
 	mutex_unlock(&reap_lock);

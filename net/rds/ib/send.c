@@ -351,6 +351,8 @@ static int rds_ib_fragment(struct rds_ib_link *l, u32 pos, bool fence)
 	tx->nr++;
 	if (!last)
 		return 0;
+	if (tx->cur)
+		tx->unasked = !l->ours && !(tx->hdr.flags & RDS_FLAG_ACK_REQUIRED);
 	s->m = tx->cur;
 	s->map = tx->map;
 	tx->cur = NULL;
@@ -394,7 +396,10 @@ static bool rds_ib_pull_message(struct rds_ib_link *l)
 		.flags = m->flags,
 	};
 	memcpy(tx->hdr.ext, m->ext, sizeof(tx->hdr.ext));
-	/* A peer of the old kind acknowledges only what it is asked to: do not leave a tail. */
+	/*
+	 * A peer of the old kind acknowledges only what it is asked to: do not leave a tail, nor
+	 * if what is queued never goes (rds_ib_tail()).
+	 */
 	if (!l->ours && !rds_path_has_queued(p))
 		tx->hdr.flags |= RDS_FLAG_ACK_REQUIRED;
 	return true;
@@ -551,6 +556,13 @@ static bool rds_ib_stall(struct rds_ib_link *l, bool starved)
 	return go && test_and_clear_bit(0, &tx->stalled);
 }
 
+/* The messages behind the last one were taken back, or were operations without a message. */
+static void rds_ib_tail(struct rds_ib_link *l)
+{
+	if (l->tx.unasked && !rds_path_has_queued(l->ib->path))
+		l->tx.unasked = rds_path_blank(l->ib->path) == -ENOMEM;
+}
+
 /* Pull and post until nothing is left (0), or -errno; -ENOSPC: it has to wait. */
 static int rds_ib_push(struct rds_ib_link *l, bool *starved)
 {
@@ -558,6 +570,8 @@ static int rds_ib_push(struct rds_ib_link *l, bool *starved)
 
 	for (;;) {
 		ret = rds_ib_pull(l);
+		if (!ret)
+			rds_ib_tail(l);
 		if (ret <= 0)
 			return ret;
 		ret = rds_ib_post(l, starved);

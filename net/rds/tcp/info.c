@@ -73,12 +73,12 @@ static void rds_tcp_emit(struct rds_path *p, void *arg)
 	struct rds_info_tcp_socket r4;
 	bool link;
 
-	spin_lock(&tp->lock);
+	spin_lock_bh(&tp->lock);
 	/* A socket that is not connected yet has no peer's port to show. */
 	link = tp->sock && READ_ONCE(tp->sock->sk->sk_state) != TCP_CLOSE;
 	if (link)
 		rds_tcp_fill6(&r6, tp, tp->sock->sk);
-	spin_unlock(&tp->lock);
+	spin_unlock_bh(&tp->lock);
 	if (!link)
 		return;
 

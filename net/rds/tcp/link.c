@@ -134,6 +134,8 @@ void rds_tcp_resize(struct rds_path *p, void *arg)
 static bool rds_tcp_link_up(struct rds_tcp_path *tp, struct sock *sk)
 {
 	rds_tcp_tx_begin(tp, sk);
+	if (!tp->birth)
+		WRITE_ONCE(tp->birth, rds_tcp_birth(tp));
 	tp->up = rds_path_link_up(tp->path, tp->epoch);
 	return tp->up;
 }
@@ -175,9 +177,9 @@ static void rds_tcp_attach(struct rds_tcp_path *tp, struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 
-	spin_lock(&tp->lock);
+	spin_lock_bh(&tp->lock);
 	WRITE_ONCE(tp->sock, sock);
-	spin_unlock(&tp->lock);
+	spin_unlock_bh(&tp->lock);
 
 	write_lock_bh(&sk->sk_callback_lock);
 	tp->data_ready = sk->sk_data_ready;
@@ -262,6 +264,7 @@ static int rds_tcp_dial(struct rds_tcp_path *tp)
 		return err;
 	}
 
+	tp->rx.waits = rds_path_is_guess(tp->path);
 	lock_sock(sock->sk);
 	rds_tcp_attach(tp, sock);
 	release_sock(sock->sk);
@@ -276,13 +279,15 @@ static int rds_tcp_dial(struct rds_tcp_path *tp)
  */
 static int rds_tcp_adopt(struct rds_tcp_path *tp)
 {
-	struct socket *sock = rds_tcp_unpark(tp);
+	struct socket *sock = rds_tcp_take_parked(tp);
 	struct sock *sk;
 
 	if (!sock)
 		return -ENOENT;
 
 	sk = sock->sk;
+	tp->rx.waits = rds_path_is_guess(tp->path);
+	rds_tcp_await_turn(tp, sk);
 	lock_sock(sk);
 	/* They may have changed while it was parked. */
 	rds_tcp_set_sizes(rds_tcp_net(rds_path_net(tp->path)), sk);
@@ -333,16 +338,11 @@ static unsigned long rds_tcp_drain_limit(struct rds_tcp_path *tp, struct sock *s
 		/* All was received; worth a moment to learn what the peer has. */
 		return RDS_TCP_CLOSE_MAX;
 	default:
+		/* Only a nudge needs time; what else is sent on it would be lost. */
 		if (!tp->up)
-			return parked ? 0 : RDS_TCP_NUDGE_MAX;
+			return parked || rds_path_is_active(tp->path) ? 0 : RDS_TCP_NUDGE_MAX;
 		return parked ? RDS_TCP_DRAIN_PARKED : RDS_TCP_DRAIN_MAX;
 	}
-}
-
-/* TCP has acknowledged it, and there was no memory or room for it; TCP socket locked. */
-static bool rds_tcp_unread(const struct rds_tcp_path *tp)
-{
-	return tp->rx.starved && !tp->rx.dead;
 }
 
 /*
@@ -354,26 +354,30 @@ static unsigned long rds_tcp_drain(struct rds_tcp_path *tp)
 {
 	struct sock *sk = tp->sock->sk;
 	unsigned long limit, spent;
-	bool left, nomem;
+	bool waits, left, nomem;
 
-	if (!tp->draining) {
+	waits = rds_tcp_await_turn(tp, sk);
+	lock_sock(sk);
+	waits &= rds_tcp_unread(tp, sk);
+	if (!tp->draining || waits)
 		tp->drain_since = jiffies;
-		lock_sock(sk);
-		tp->draining = true;
+	if (!tp->draining) {
+		WRITE_ONCE(tp->draining, true);
 		release_sock(sk);
 		kernel_sock_shutdown(tp->sock, SHUT_WR);
+		lock_sock(sk);
 	}
-	lock_sock(sk);
-	rds_tcp_read(tp, sk, false);
+	/* Others wait for what the peer has left here: receivers may not keep them waiting. */
+	rds_tcp_read(tp, sk, READ_ONCE(tp->wanted) && sk->sk_shutdown & RCV_SHUTDOWN && !waits);
 	limit = rds_tcp_drain_limit(tp, sk);
-	left = rds_tcp_unread(tp);
+	left = rds_tcp_unread(tp, sk);
 	/* The retry work is on it. */
 	if (left && !limit)
 		limit = RDS_TCP_CLOSE_MAX;
 	spent = jiffies - tp->drain_since;
-	if (left && spent >= limit)
+	if (left && !waits && spent >= limit)
 		rds_tcp_read(tp, sk, true);
-	nomem = rds_tcp_unread(tp);
+	nomem = rds_tcp_unread(tp, sk);
 	release_sock(sk);
 
 	if (spent < limit)
@@ -412,14 +416,16 @@ unsigned long rds_tcp_stop(struct rds_path *p, bool abort)
 		if (wait)
 			return wait;
 		rds_tcp_detach(tp, sock->sk);
-		spin_lock(&tp->lock);
+		spin_lock_bh(&tp->lock);
 		WRITE_ONCE(tp->sock, NULL);
-		spin_unlock(&tp->lock);
+		WRITE_ONCE(tp->birth, 0);
+		spin_unlock_bh(&tp->lock);
 	}
 	rds_path_unstall(p);
 	cancel_delayed_work_sync(&tp->retry);
 	tp->up = false;
-	tp->draining = false;
+	WRITE_ONCE(tp->draining, false);
+	WRITE_ONCE(tp->wanted, false);
 	tp->tx_starved = false;
 	rds_tcp_tx_reset(tp);
 	rds_tcp_rx_reset(tp);
@@ -473,8 +479,9 @@ static void rds_tcp_retry_work(struct work_struct *work)
 		return;
 
 	sk = sock->sk;
+	rds_tcp_await_turn(tp, sk);
 	lock_sock(sk);
-	if (tp->rx.starved && sk->sk_user_data == tp) {
+	if (sk->sk_user_data == tp && !tp->rx.waits && (tp->rx.starved || rds_tcp_has_bytes(sk))) {
 		rds_tcp_read(tp, sk, false);
 		rds_tcp_event(tp);
 	}
@@ -498,6 +505,7 @@ int rds_tcp_path_init(struct rds_path *p)
 	tp->path = p;
 	spin_lock_init(&tp->lock);
 	INIT_DELAYED_WORK(&tp->retry, rds_tcp_retry_work);
+	INIT_LIST_HEAD(&tp->parked);
 	INIT_LIST_HEAD(&tp->partial_node);
 	rds_stream_reset(&tp->rx.stream);
 	return 0;

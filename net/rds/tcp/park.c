@@ -86,33 +86,37 @@ static void rds_tcp_identify(struct sock *sk, struct rds_tcp_caller *c)
 #endif
 }
 
-static struct socket *rds_tcp_unpark_locked(struct rds_tcp_path *tp)
+static struct socket *rds_tcp_remove(struct rds_tcp_path *tp, struct rds_tcp_parked *pk)
 {
-	struct socket *sock = NULL;
+	struct socket *sock = pk->sock;
 
 	lockdep_assert_held(&tp->lock);
-	if (tp->nr_parked) {
-		sock = tp->parked[0];
-		WRITE_ONCE(tp->nr_parked, tp->nr_parked - 1);
-		memmove(tp->parked, tp->parked + 1, tp->nr_parked * sizeof(*tp->parked));
-	}
+	list_del(&pk->node);
+	WRITE_ONCE(tp->nr_parked, tp->nr_parked - 1);
+	kfree(pk);
 	return sock;
 }
 
 /**
- * rds_tcp_unpark() - take the oldest parked socket
- * @tp: path
+ * rds_tcp_take_parked() - make the oldest parked socket the link's
+ * @tp: path without a link, link mutex held
  *
- * Return: the socket, which now belongs to the caller, or NULL.
+ * In one step, so that turn.c always finds it.
+ *
+ * Return: the socket or NULL.
  */
-struct socket *rds_tcp_unpark(struct rds_tcp_path *tp)
+struct socket *rds_tcp_take_parked(struct rds_tcp_path *tp)
 {
-	struct socket *sock;
+	struct rds_tcp_parked *pk;
 
-	spin_lock(&tp->lock);
-	sock = rds_tcp_unpark_locked(tp);
-	spin_unlock(&tp->lock);
-	return sock;
+	spin_lock_bh(&tp->lock);
+	pk = list_first_entry_or_null(&tp->parked, struct rds_tcp_parked, node);
+	if (pk) {
+		WRITE_ONCE(tp->birth, pk->birth);
+		WRITE_ONCE(tp->sock, rds_tcp_remove(tp, pk));
+	}
+	spin_unlock_bh(&tp->lock);
+	return tp->sock;
 }
 
 /**
@@ -123,10 +127,10 @@ void rds_tcp_announce(struct rds_tcp_path *tp)
 {
 	int err = 0;
 
-	spin_lock(&tp->lock);
+	spin_lock_bh(&tp->lock);
 	if (tp->nr_parked)
 		err = rds_path_accept(tp->path, true);
-	spin_unlock(&tp->lock);
+	spin_unlock_bh(&tp->lock);
 	if (err)
 		rds_tcp_discard(tp->path);
 }
@@ -138,30 +142,45 @@ static bool rds_tcp_close_empty(struct sock *sk)
 
 	lock_sock(sk);
 	/* A link by now, or something to read? */
-	empty = !sk->sk_user_data && skb_queue_empty(&sk->sk_receive_queue) &&
-		sk->sk_state != TCP_CLOSE;
-	if (empty)
+	empty = !sk->sk_user_data && !rds_tcp_has_bytes(sk);
+	if (empty && sk->sk_state != TCP_CLOSE)
 		sk->sk_prot->disconnect(sk, 0);
 	release_sock(sk);
 	return empty;
+}
+
+/* The @n-th parked socket, counted, or NULL. */
+static struct sock *rds_tcp_peek(struct rds_tcp_path *tp, unsigned int n)
+{
+	struct rds_tcp_parked *pk;
+	struct sock *sk = NULL;
+
+	spin_lock_bh(&tp->lock);
+	list_for_each_entry(pk, &tp->parked, node) {
+		if (n--)
+			continue;
+		sk = pk->sock->sk;
+		sock_hold(sk);
+		break;
+	}
+	spin_unlock_bh(&tp->lock);
+	return sk;
 }
 
 /* Take @sk out of the parked sockets, if it still is one. */
 static struct socket *rds_tcp_pick(struct rds_tcp_path *tp, const struct sock *sk)
 {
 	struct socket *sock = NULL;
-	unsigned int i;
+	struct rds_tcp_parked *pk;
 
-	spin_lock(&tp->lock);
-	for (i = 0; i < tp->nr_parked && tp->parked[i]->sk != sk; i++)
-		;
-	if (i < tp->nr_parked) {
-		sock = tp->parked[i];
-		WRITE_ONCE(tp->nr_parked, tp->nr_parked - 1);
-		memmove(tp->parked + i, tp->parked + i + 1,
-			(tp->nr_parked - i) * sizeof(*tp->parked));
+	spin_lock_bh(&tp->lock);
+	list_for_each_entry(pk, &tp->parked, node) {
+		if (pk->sock->sk != sk)
+			continue;
+		sock = rds_tcp_remove(tp, pk);
+		break;
 	}
-	spin_unlock(&tp->lock);
+	spin_unlock_bh(&tp->lock);
 	return sock;
 }
 
@@ -169,19 +188,10 @@ static struct socket *rds_tcp_pick(struct rds_tcp_path *tp, const struct sock *s
 static void rds_tcp_weed(struct rds_tcp_path *tp)
 {
 	struct socket *out = NULL;
+	struct sock *sk;
 	unsigned int i;
 
-	for (i = 0; i < RDS_TCP_PARKED_MAX && !out; i++) {
-		struct sock *sk = NULL;
-
-		spin_lock(&tp->lock);
-		if (i < tp->nr_parked) {
-			sk = tp->parked[i]->sk;
-			sock_hold(sk);
-		}
-		spin_unlock(&tp->lock);
-		if (!sk)
-			return;
+	for (i = 0; !out && (sk = rds_tcp_peek(tp, i)); i++) {
 		if (rds_tcp_close_empty(sk))
 			out = rds_tcp_pick(tp, sk);
 		sock_put(sk);
@@ -192,34 +202,41 @@ static void rds_tcp_weed(struct rds_tcp_path *tp)
 	rds_tcp_reset_sock(out);
 }
 
-/* Leave @sock for start() to adopt; takes it unless the connection is going away: -EAGAIN. */
+/*
+ * Leave @sock for start() to adopt; takes it, but for -ENOMEM, and -EAGAIN if the connection is
+ * going away.
+ */
 static int rds_tcp_park(struct rds_path *p, struct socket *sock)
 {
+	struct rds_tcp_parked *pk = kmalloc(sizeof(*pk), GFP_KERNEL);
 	struct rds_tcp_path *tp = rds_path_priv(p);
-	struct socket *out = NULL;
 	int err;
 
+	if (!pk)
+		return -ENOMEM;
+	pk->sock = sock;
+	pk->birth = rds_tcp_birth(tp);
 	if (READ_ONCE(tp->nr_parked) == RDS_TCP_PARKED_MAX)
 		rds_tcp_weed(tp);
 
 	/* One step, so that start() cannot adopt what the core was not told about. */
-	spin_lock(&tp->lock);
+	spin_lock_bh(&tp->lock);
 	err = rds_path_accept(p, false);
-	if (!err && tp->nr_parked == RDS_TCP_PARKED_MAX) {
-		/* Of all of them it is the one that has said least. */
-		out = sock;
-	} else if (!err) {
-		tp->parked[tp->nr_parked] = sock;
+	if (!err && tp->nr_parked < RDS_TCP_PARKED_MAX) {
+		list_add_tail(&pk->node, &tp->parked);
 		WRITE_ONCE(tp->nr_parked, tp->nr_parked + 1);
+		pk = NULL;
 	}
-	spin_unlock(&tp->lock);
+	spin_unlock_bh(&tp->lock);
 	/* A tear-down that leaves the peer more time than it needs. */
 	rds_path_stop_again(p);
 
-	if (out) {
+	/* No place: of all of them it is the one that has said least. */
+	if (!err && pk) {
 		rds_tcp_count(RDS_TCP_PARKED_REPLACED);
-		rds_tcp_reset_sock(out);
+		rds_tcp_reset_sock(sock);
 	}
+	kfree(pk);
 	return err;
 }
 
@@ -241,6 +258,7 @@ static int rds_tcp_place(struct rds_tcp_net *rn, const struct rds_tcp_caller *ca
 		rds_conn_nudged(c);
 		rds_tcp_reset_sock(sock);
 	} else {
+		rds_tcp_catch_up(c);
 		p = rds_conn_accept_path(c, caller->fport);
 		err = p ? rds_tcp_park(p, sock) : -ENOMEM;
 	}
@@ -332,8 +350,16 @@ void rds_tcp_accept_work(struct work_struct *work)
  */
 void rds_tcp_discard(struct rds_path *p)
 {
-	struct socket *sock;
+	struct rds_tcp_path *tp = rds_path_priv(p);
+	struct rds_tcp_parked *pk, *next;
+	LIST_HEAD(all);
 
-	while ((sock = rds_tcp_unpark(rds_path_priv(p))))
-		rds_tcp_reset_sock(sock);
+	spin_lock_bh(&tp->lock);
+	list_splice_init(&tp->parked, &all);
+	WRITE_ONCE(tp->nr_parked, 0);
+	spin_unlock_bh(&tp->lock);
+	list_for_each_entry_safe(pk, next, &all, node) {
+		rds_tcp_reset_sock(pk->sock);
+		kfree(pk);
+	}
 }

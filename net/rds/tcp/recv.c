@@ -460,7 +460,7 @@ void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk, bool forced)
 	struct rds_tcp_pass pass = { .tp = tp };
 	read_descriptor_t desc = { .arg.data = &pass, .count = 1 };
 
-	if (tp->rx.dead || !tp->up)
+	if (tp->rx.dead || !tp->up || (tp->rx.waits && !forced))
 		return;
 
 	/* Before anybody can answer. */
@@ -500,7 +500,10 @@ void rds_tcp_data_ready(struct sock *sk)
 	tp = rcu_dereference_sk_user_data(sk);
 	if (tp) {
 		rds_tcp_count(RDS_TCP_DATA_READY_CALLS);
-		rds_tcp_read(tp, sk, false);
+		if (rds_tcp_take_turn(tp, sk))
+			rds_tcp_read(tp, sk, false);
+		else
+			queue_delayed_work(rds_tcp_wq, &tp->retry, 0);
 		rds_tcp_event(tp);
 	}
 	rcu_read_unlock();

@@ -25,8 +25,8 @@
  * hold_us have passed since the last one.  Not held back are an answer to something received,
  * the first message after a pause, and whatever its sender begins to wait behind (for room, or
  * for something to read): so request and response do not wait.  A sender that does nothing else,
- * to many peers or by several paths, has a slow stream on each or none; it is held up to
- * RDS_TCP_HOLD_PATIENT times as long.
+ * to many peers or by several paths, has a slow stream on each or none; it is held for as long as
+ * it has been sending already, but RDS_TCP_HOLD_LOOP_MIN to _MAX times hold_us.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -35,7 +35,7 @@
 #include "tcp.h"
 
 /* A batch of this size is worth a packet of its own. */
-#define RDS_TCP_HOLD_BYTES	(60U << 10)
+#define RDS_TCP_HOLD_BYTES	(124U << 10)
 
 /*
  * Held back only if that many messages are to be expected meanwhile; and no longer, if so many
@@ -44,12 +44,10 @@
 #define RDS_TCP_HOLD_MIN	4
 #define RDS_TCP_HOLD_ALONE	8
 
-/*
- * A sender that does nothing else, and has many peers or paths: so many times longer, if it sends
- * at least so many messages meanwhile.
- */
-#define RDS_TCP_HOLD_PATIENT		4
-#define RDS_TCP_HOLD_PATIENT_MIN	16
+/* A sender that does nothing else is one that did not sleep for so many messages. */
+#define RDS_TCP_HOLD_BURST	16
+#define RDS_TCP_HOLD_LOOP_MIN	4
+#define RDS_TCP_HOLD_LOOP_MAX	16
 
 static unsigned int rds_tcp_hold_us = 400;
 module_param_named(hold_us, rds_tcp_hold_us, uint, 0644);
@@ -369,20 +367,30 @@ static void rds_tcp_note_gap(struct rds_tcp_tx *tx, u64 now, u64 wait)
 	tx->asked = now;
 }
 
+/* How long is a message of a loop held that sends and does nothing else?  ns, or 0. */
+static u64 rds_tcp_hold_loop(struct rds_tcp_path *tp, u64 now, u64 wait)
+{
+	u64 gap = 0;
+	unsigned int burst = rds_path_burst(tp->path, now, &gap);
+
+	if (burst < RDS_TCP_HOLD_BURST || gap * RDS_TCP_HOLD_MIN > wait)
+		return 0;
+	gap = clamp(burst * gap, wait * RDS_TCP_HOLD_LOOP_MIN, wait * RDS_TCP_HOLD_LOOP_MAX);
+	return min_t(u64, gap, NSEC_PER_SEC);
+}
+
 /* Begin to hold back?  Until when, or 0. */
 static u64 rds_tcp_hold_until(struct rds_tcp_path *tp, u64 now, u64 wait, bool alone)
 {
-	u64 longer = min_t(u64, wait * RDS_TCP_HOLD_PATIENT, NSEC_PER_SEC);
 	const struct rds_tcp_tx *tx = &tp->tx;
-	u64 stream = 0;
+	u64 stream = 0, longer;
 
 	if (now - tx->pushed < wait && wait >= tx->gap * (u64)RDS_TCP_HOLD_MIN)
 		stream = tx->pushed + wait;
 	if (stream && alone)
 		return stream;
-	if (rds_path_patient(tp->path, now, longer / RDS_TCP_HOLD_PATIENT_MIN))
-		return now + longer;
-	return stream;
+	longer = rds_tcp_hold_loop(tp, now, wait);
+	return longer ? now + longer : stream;
 }
 
 /* Hold the batch back?  Then the core sees to it that send() is called again. */
@@ -506,6 +514,9 @@ int rds_tcp_send(struct rds_path *p)
 
 	if (!tp->sock)
 		return -ENOTCONN;
+	/* The peer has spoken first, but we have not listened yet; see rds_tcp_await_turn(). */
+	if (unlikely(READ_ONCE(tp->rx.waits)) && rds_tcp_has_bytes(tp->sock->sk))
+		return 0;
 	while (rounds--) {
 		ret = rds_tcp_prepare(tp);
 		if (ret <= 0)
@@ -576,6 +587,12 @@ static void rds_tcp_patience(struct rds_tcp_tx *tx, struct sock *sk)
 
 	if (!rds_tcp_is_shut(sk)) {
 		if (!tx->shut)
+			return;
+		/*
+		 * What the receiver threw away meanwhile is repeated first, and TCP reckons
+		 * that from when the window was shut.
+		 */
+		if (tcp_sk(sk)->packets_out && tcp_sk(sk)->retrans_stamp)
 			return;
 		tx->shut = false;
 		/* TCP leaves it if the window opens for a part of what waits. */

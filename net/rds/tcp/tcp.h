@@ -4,6 +4,7 @@
  *
  * main.c  module, namespaces: listener, sysctls; address ownership
  * park.c  incoming connections: accept, judge, park
+ * turn.c  in which order the links of an old peer are read
  * link.c  one link: dial or adopt, TCP's callbacks, drain and stop
  * send.c  transmit batches, acknowledgements
  * recv.c  receive: frames out of TCP's queue
@@ -13,8 +14,8 @@
  * TCP's callbacks and those three share (marked "sk" below) is protected by the TCP
  * socket lock: TCP makes every callback under it, in softirq or, from the backlog,
  * in whoever owns the socket.  Order: link mutex, TCP socket lock, the core's path
- * lock (inside upcalls).  rds_tcp_path.lock is taken in process context only, inside
- * the TCP socket lock where both are held; rds_path_accept() is called under it.
+ * lock (inside upcalls).  rds_tcp_path.lock is taken inside the TCP socket lock where both
+ * are held, that of another path in softirq too; rds_path_accept() is called under it.
  */
 #ifndef _RDS_TCP_H
 #define _RDS_TCP_H
@@ -147,6 +148,7 @@ struct rds_tcp_inc;
  * @big: the same message as @inc if it is kept as pieces, else NULL
  * @first: clock when its first byte was seen, while tracing
  * @starved: reading stopped for lack of memory or room, something is left in TCP's queue
+ * @waits: nothing is read yet, see turn.c; cleared without the lock
  * @charged: bytes of @inc charged to the namespace
  * @pauses: retries without success, for their distance
  * @dead: the peer broke the protocol: nothing is read any more
@@ -160,16 +162,33 @@ struct rds_tcp_rx {
 	u32 charged;
 	u8 pauses;
 	bool starved;
+	bool waits;
 	bool dead;
+};
+
+/**
+ * struct rds_tcp_parked - an accepted socket that waits for adoption
+ * @node: rds_tcp_path.parked
+ * @sock: the socket
+ * @birth: its place in the order in which the links of the connection came
+ */
+struct rds_tcp_parked {
+	struct list_head node;
+	struct socket *sock;
+	u32 birth;
 };
 
 /**
  * struct rds_tcp_path - private area of a path
  * @path: the core's path
- * @lock: @parked, @nr_parked, and changes of @sock for readers without the link mutex
+ * @lock: @parked, @nr_parked, and changes of @sock, @birth for readers without the link mutex
  * @sock: the link's socket, or NULL (link mutex and @lock to change)
- * @parked: accepted sockets that wait for adoption, oldest first
+ * @parked: &struct rds_tcp_parked, oldest first
  * @nr_parked: their number
+ * @birth: the link's place in the order in which those of the connection came; 0 = not up yet.
+ *	One that we dialled gets it when it is up (sk)
+ * @wanted: a link of another path waits for what this one was left with, see turn.c
+ * @births: on path 0: links of the connection so far
  * @epoch: epoch of the link (link mutex; constant while callbacks are installed)
  * @up: the link is canonical and established: its bytes are messages (sk)
  * @draining: stop() waits for TCP's callbacks (sk)
@@ -190,14 +209,17 @@ struct rds_tcp_path {
 	struct rds_path *path;
 	spinlock_t lock;	/* parked, nr_parked, changes of sock */
 	struct socket *sock;
-	struct socket *parked[RDS_TCP_PARKED_MAX];
+	struct list_head parked;
 	unsigned int nr_parked;
+	u32 birth;
+	atomic_t births;
 	u32 epoch;
 	bool up;
 	bool draining;
 	unsigned long drain_since;
 	u32 heard;
 	bool evicted;
+	bool wanted;
 	bool tx_starved;
 	struct delayed_work retry;
 	struct list_head partial_node;
@@ -288,6 +310,20 @@ static inline void rds_tcp_event(struct rds_tcp_path *tp)
 		rds_path_stop_again(tp->path);
 }
 
+/* Is something in TCP's receive queue?  A FIN does not count.  A hint unless it is locked. */
+static inline bool rds_tcp_has_bytes(const struct sock *sk)
+{
+	u32 n = READ_ONCE(tcp_sk(sk)->rcv_nxt) - READ_ONCE(tcp_sk(sk)->copied_seq);
+
+	return n > (sock_flag(sk, SOCK_DONE) ? 1 : 0);
+}
+
+/* Did reading stop before the end?  TCP socket locked. */
+static inline bool rds_tcp_unread(const struct rds_tcp_path *tp, const struct sock *sk)
+{
+	return !tp->rx.dead && (tp->rx.starved || (tp->rx.waits && rds_tcp_has_bytes(sk)));
+}
+
 /* main.c */
 extern struct rds_transport rds_tcp_transport;
 extern struct workqueue_struct *rds_tcp_wq;
@@ -297,10 +333,16 @@ bool rds_tcp_owns_addr(struct net *net, const struct in6_addr *addr, u32 scope);
 /* park.c */
 void rds_tcp_listen_ready(struct sock *sk);
 void rds_tcp_accept_work(struct work_struct *work);
-struct socket *rds_tcp_unpark(struct rds_tcp_path *tp);
+struct socket *rds_tcp_take_parked(struct rds_tcp_path *tp);
 void rds_tcp_announce(struct rds_tcp_path *tp);
 void rds_tcp_discard(struct rds_path *p);
 void rds_tcp_reset_sock(struct socket *sock);
+
+/* turn.c */
+u32 rds_tcp_birth(struct rds_tcp_path *tp);
+bool rds_tcp_take_turn(struct rds_tcp_path *tp, const struct sock *sk);
+void rds_tcp_catch_up(const struct rds_conn *c);
+bool rds_tcp_await_turn(struct rds_tcp_path *tp, struct sock *sk);
 
 /* link.c */
 int rds_tcp_path_init(struct rds_path *p);
