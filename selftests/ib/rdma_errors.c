@@ -258,12 +258,13 @@ TEST_F_TIMEOUT(rdma, close__region_in_use, 100)
 
 /*
  * The device goes in mid-traffic and comes back, several times.  Each operation is told once;
- * a message arrives exactly if its operation succeeded, in order.
+ * messages arrive once and in order, exactly if the operation succeeded.  Of one that was under
+ * way nobody knows whether it was executed (RDS_RDMA_DROPPED): its message may have arrived.
  */
 TEST_F_TIMEOUT(rdma, device__delivered_iff_done, 250)
 {
-	int told[400] = {}, status[5] = {}, sent = 0, notes = 0, round, s;
-	bool got[400] = {};
+	int told[400] = {}, status[5] = {}, sent = 0, notes = 0, late = 0, round, s;
+	bool got[400] = {}, unknown[400] = {};
 	__u64 c, t;
 	__s64 last = -1;
 
@@ -285,11 +286,13 @@ TEST_F_TIMEOUT(rdma, device__delivered_iff_done, 250)
 			EXPECT_EQ(0, told[t]++);
 			status[s]++;
 			got[t] = s == RDS_RDMA_SUCCESS;
+			unknown[t] = s == RDS_RDMA_DROPPED;
 		}
 		EXPECT_TRUE(all_acked(self->a));
 		while (recv(self->b, &t, 8, MSG_DONTWAIT) == 8) {
 			ASSERT_GT(sent, t);
-			EXPECT_TRUE(got[t]);
+			EXPECT_TRUE(got[t] || unknown[t]);
+			late += unknown[t];
 			EXPECT_LT(last, (__s64)t);
 			last = t;
 			got[t] = false;
@@ -298,10 +301,11 @@ TEST_F_TIMEOUT(rdma, device__delivered_iff_done, 250)
 	}
 	for (s = 0; s < sent; s++)
 		EXPECT_FALSE(got[s]);
-	TH_LOG("%d done, %d remote error, %d dropped, %d other", status[0], status[1], status[3],
-	       status[4]);
+	TH_LOG("%d done, %d remote error, %d dropped (%d arrived), %d other", status[0], status[1],
+	       status[3], late, status[4]);
 	EXPECT_LT(0, status[0]);
 	EXPECT_LT(0, status[3] + status[4] + status[1]);
+	EXPECT_GT(40, late);
 }
 
 /* Local memory of operations counts against RLIMIT_MEMLOCK until they are done. */

@@ -24,7 +24,7 @@ struct region {
 static struct {
 	struct ts_addr bind, to;
 	unsigned long count, size, depth;
-	__u64 cookie;
+	__u64 cookie, silent;
 	bool get, fence, lossy;
 	double timeout;
 	const char *ready;
@@ -526,15 +526,18 @@ static int writes(void)
 	double start = ts_now();
 
 	memset(pp.notes, 0, sizeof(pp.notes));
+	memcpy(mem, &m, sizeof(m));
 	for (i = 0; i < o.count; i++) {
-		struct rds_rdma_args a = rdma_args(cookie, 0, &v, RDS_RDMA_READWRITE, i);
+		struct rds_rdma_args a = rdma_args(cookie, 0, &v, RDS_RDMA_READWRITE | o.silent, i);
 
 		while (i - pp_noted() >= o.depth)
 			await_notes(pp_noted() + 1);
-		pp_send(&o.to, &m, sizeof(m), RDS_CMSG_RDMA_ARGS, &a, sizeof(a));
+		if (o.silent)
+			pp_send(&o.to, mem, o.size, 0, NULL, 0);
+		pp_send(&o.to, &m, o.silent ? 0 : sizeof(m), RDS_CMSG_RDMA_ARGS, &a, sizeof(a));
 	}
 	await_notes(o.count);
-	count(pp.notes[RDS_RDMA_SUCCESS] == o.count);
+	count(pp.notes[RDS_RDMA_SUCCESS] == o.count && (!o.silent || pp_acked()));
 	rate("writes", ts_now() - start);
 	return 1;
 }
@@ -601,6 +604,7 @@ static noreturn void usage(void)
 
 	fputs("rdmapeer WHAT -b ADDR:PORT [-d ADDR:PORT] [-n COUNT] [-S SIZE] [-q DEPTH]\n"
 	      "  [-t SECONDS] [-g (the server uses RDS_GET_MR)] [-f (fence all)] [-l (links may break)]\n"
+	      "  [-s (writes: without a message, but behind one)]\n"
 	      "  [-r FILE (made when bound)] [-c COOKIE (of share, for fadd)]\n  WHAT:", stderr);
 	for (i = 0; i < sizeof(works) / sizeof(*works); i++)
 		fprintf(stderr, " %s", works[i].name);
@@ -641,6 +645,9 @@ static void option(int c)
 	case 'l':
 		o.lossy = true;
 		break;
+	case 's':
+		o.silent = RDS_RDMA_SILENT;
+		break;
 	case 'r':
 		o.ready = optarg;
 		break;
@@ -678,7 +685,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		usage();
 	optind = 2;
-	while ((c = getopt(argc, argv, "b:d:n:S:q:t:c:gflr:")) != -1)
+	while ((c = getopt(argc, argv, "b:d:n:S:q:t:c:gflsr:")) != -1)
 		option(c);
 	for (i = 0; i < sizeof(works) / sizeof(*works) && strcmp(argv[1], works[i].name); i++)
 		;

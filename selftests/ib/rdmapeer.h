@@ -5,6 +5,8 @@
 
 #include <poll.h>
 #include <stddef.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #include "../traffic_sock.h"
@@ -91,6 +93,19 @@ static inline void pp_wait(short events)
 	if (ts_now() > pp.end)
 		ts_die("no end in time");
 	poll(&p, 1, 20);
+}
+
+/* Is everything acknowledged within 10 s? */
+static inline bool pp_acked(void)
+{
+	double end = ts_now() + 10;
+	int left = 1;
+
+	while (!ioctl(pp.fd, SIOCOUTQ, &left) && left && ts_now() < end)
+		poll(NULL, 0, 20);
+	if (left)
+		fprintf(stderr, "%d bytes are not acknowledged\n", left);
+	return !left;
 }
 
 /* One try: sent bytes, or -errno. */

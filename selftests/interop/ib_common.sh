@@ -118,6 +118,16 @@ from() {
 	tries "$node" "$(addr "$node")" "$(addr "$other")" "$@" "${fence[@]}"
 }
 
+# The in-tree side acknowledges what it is asked to.  The last message cannot know that nothing comes
+# behind it but operations; one of eight asks anyway.
+asked() {
+	local n
+
+	for n in 25 26 27; do
+		from "$OURS" "$PEER" writes -n $n -q $n -S 65536 -s || return 1
+	done
+}
+
 # Not here, since the in-tree side does not stand it, also not with an in-tree peer; only a restart helps:
 # - a request that it must refuse (wrong key): it waits in its shutdown for ever;
 # - its interface goes down and up: its rdma_rxe keeps what is to be sent (6.1 always, 6.12 at times),
@@ -147,6 +157,8 @@ run_all() {
 	check "our device goes and comes" survives device_cycle "$OURS"
 	check "RDMA content after that, ours to peer" from "$OURS" "$PEER" content
 	check "RDMA content after that, peer to ours" from "$PEER" "$OURS" content
+	# Only now: an in-tree side that was written to so cannot shut its link down any more.
+	check "all is acknowledged that is followed by operations only" asked
 	check "the server of the peer ends" served "$PEER" "$OURS"
 	check "our server ends" served "$OURS" "$PEER"
 	check "peer killed and restarted" restarted "$PEER" "$OURS"

@@ -12,6 +12,8 @@ json_of() {
 	json "$T/$1" "$2"
 }
 
+read_all() { ! on "$1" "$BIN/rds-info -r" | grep -q ' 9000 '; }
+
 # Nothing may be lost when NODE dies but what had reached its application: the new
 # instance must go on where the old one's receiver had come to, or before.  The link
 # is down meanwhile, so that both ends are at rest when they are compared, and up
@@ -29,6 +31,7 @@ crashed() {
 	sleep 3
 	link_down "$other"
 	sleep 1
+	busywait 10 read_all "$node"
 	on "$node" kill -TERM "$pid"
 	wait_jobs old
 	old=$(json_of old.recv received)
@@ -58,6 +61,11 @@ for i in $(seq $N); do
 		--ready /tmp/inst.$i >/tmp/inst.$i.json 2>/tmp/inst.$i.err &
 	until [ -e /tmp/inst.$i ]; do sleep 0.05; done
 	$BIN/rds-traffic send -b $ME:9200 -d $PEER:$((9210 + i)) -n 150 -S 0-1500 -t 60 || exit 1
+	# The stream may need a moment to find the new instance.
+	for j in $(seq 200); do
+		$BIN/rds-info -c | grep -q "recv_queued  *[1-9]" && break
+		sleep 0.1
+	done
 	kill -TERM $(cat /tmp/inst.$i)
 	wait
 	for m in rds_tcp rds; do

@@ -79,46 +79,53 @@ class Check:
 
     def run_guests(self, guest_tests):
         if self.jobs > 1 and len(guest_tests) > 1:
-            self.run_parallel(guest_tests, self.jobs)
+            self.run_parallel([sorted(guest_tests, key=lambda t: -t.timeout)] * self.jobs)
+            return
+        # What mostly waits, for a cable that is out or a node that boots, goes beside the others.
+        waiting = sorted((t for t in guest_tests if t.waits and self.kernel == "debian"),
+                         key=lambda t: -t.timeout)
+        busy = [t for t in guest_tests if t not in waiting]
+        if len(waiting) > 1:
+            with Lock(self.kernel):
+                self.run_parallel([waiting, busy + waiting], locked=True)
             return
         groups = {}
         for t in guest_tests:
             groups.setdefault(t.needs_boot(), []).append(t)
-        # Tests with several guests mostly wait, for a cable that is out or a node that boots.
-        waiting = [t for t in guest_tests if t.nodes > 1] if self.kernel == "debian" else []
         for group in groups.values():
-            if len(waiting) < 2 or group[0] not in waiting:
-                with Lock(self.kernel):
-                    Lane(self, say_now).run(iter(group))
-        if len(waiting) > 1:
             with Lock(self.kernel):
-                self.run_parallel(waiting, 2, locked=True)
+                Lane(self, say_now).run(iter(group))
 
-    def run_parallel(self, tests, jobs, locked=False):
-        """Each worker has a guest, and takes from what is left; the long ones come first."""
-        pending = sorted(tests, key=lambda t: -t.timeout)
+    def run_parallel(self, shares, locked=False):
+        """
+        A worker with a guest for each of @shares, lists of tests: it takes the first that is left
+        of its own, but before that what can use the guest that it has.
+        """
+        tests = set().union(*shares)
+        pending = set(tests)
         errors, lanes = [], []
 
-        def take(key):
+        def take(share, key):
             with self.lock:
-                if not pending:
+                left = [t for t in share if t in pending]
+                if not left:
                     return None
-                test = next((t for t in pending if t.needs_boot() == key), pending[0])
+                test = next((t for t in left if t.needs_boot() == key), left[0])
                 pending.remove(test)
                 return test
 
-        def work():
+        def work(share):
             held = Lock(self.kernel, say=lambda _: None)
             try:
                 if locked or held.wait(wanted=lambda: bool(pending)):
                     lane = Lane(self, None)
                     lanes.append(lane)
-                    lane.run(iter(lambda: take(lane.key), None))
+                    lane.run(iter(lambda: take(share, lane.key), None))
             except Exception as e:
                 errors.append(e)
             finally:
                 held.release()
-        threads = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(tests)))]
+        threads = [threading.Thread(target=work, args=[s], daemon=True) for s in shares[:len(tests)]]
         try:
             for t in threads:
                 t.start()

@@ -42,12 +42,13 @@ class Test:
                         if m and m != "none"]
         self.optional = [m for m in needs.get("optional", "").split(",") if m]
         self.expect = needs.get("expect")
+        self.waits = self.nodes > 1 or needs.get("waits") == "1"
         self.own_netns = needs.get("netns", "own") == "own"
         self.kinds = tuple(needs.get(n, "ours") for n in "abcd"[:self.nodes])
         self.slow = 1
         for key in needs:
             if key not in ("nodes", "timeout", "modules", "expect", "netns", "host", "fresh", "cpus",
-                           "memory", "mtu", "optional", "a", "b", "c", "d", "ref", "uml", "cmdline"):
+                           "memory", "mtu", "optional", "a", "b", "c", "d", "ref", "uml", "cmdline", "waits"):
                 raise GuestError(f"{path}: 'vm:' line has an unknown key '{key}'")
         if not 0 <= self.nodes <= 4:
             raise GuestError(f"{path}: nodes={self.nodes}, but 0 to 4 are possible")
