@@ -23,7 +23,8 @@ help:
 #:                         TRANSPORT=tcp: rds_tcp, and with in-tree peers
 #: make check              every test; the last line is "N passed, N failed"
 #:   T='net/netem api/*'     only tests with these names (see: make list)
-#:   K=uml-kasan             on user-mode Linux with KASAN and lockdep, two guests at a time (J=1: one)
+#:   K=uml-kasan             on user-mode Linux with KASAN and lockdep, as many guests at a time as
+#:                         there are processors (J=1: one)
 #:   K=kasan, K=kcsan        on QEMU with two processors: slow
 #:   M=intree                the one-guest tests against the in-tree module
 #: make soak               the long forms, an hour in all (MINUTES=60, K=uml-kasan, T=...)
@@ -34,9 +35,10 @@ help:
 #:   CELLS='stream/64 ...'   only these, writes nothing; CLOCK=icount or wall, RUNS=3, SECS=0.4
 #: make shell              a guest with the modules loaded (N=3: three guests; KINDS="ours intree")
 #: make list               the tests and what they need
-#: make modules            rds.ko and rds_tcp.ko in build/debian (K=uml-kasan, KDIR=... for others)
+#: make modules            rds.ko, rds_tcp.ko and rds_rdma.ko in build/debian (K=uml-kasan, KDIR=...
+#:                         for others)
 #: make modules_install    what was built, into INSTALL_MOD_PATH (default: the running kernel's tree)
-#: make tests tools        test programs and rds-info, rds-ping in build/bin
+#: make tests tools        test programs and rds-info, rds-ping, rds-bench in build/bin
 #: make unit               tests of the pure code, here
 #: make style              sparse, W=1, checkpatch --strict, kernel-doc
 #: make setup              fetch what is needed into $RDS_CACHE (default ~/.cache/rds)

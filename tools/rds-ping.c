@@ -418,7 +418,8 @@ static int run(void)
 
 static void usage(FILE *out)
 {
-	fputs("Usage: rds-ping [-c count] [-i interval] [-I local_addr] [-Q tos] host\n"
+	fputs("Usage: rds-ping [-c count] [-i interval] [-w timeout] [-I local_addr]\n"
+	      "                [-Q tos] [-4 | -6] [--json] host\n"
 	      "Measure the round trip to the RDS stack of a host.\n\n"
 	      "  -c count       stop after this many pings\n"
 	      "  -i interval    seconds between pings (1)\n"

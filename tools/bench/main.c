@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -318,6 +319,17 @@ static unsigned int run_all(struct result *results)
 	return n;
 }
 
+/* A receiver of TCP has two for each flow; whoever may not have that many is told by accept(). */
+static void want_files(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r))
+		return;
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+}
+
 int main(int argc, char **argv)
 {
 	int ret = parse_command_line(argc, argv);
@@ -329,6 +341,7 @@ int main(int argc, char **argv)
 	/* in-tree RDS does not take MSG_NOSIGNAL */
 	signal(SIGPIPE, SIG_IGN);
 	check_init();
+	want_files();
 	results = calloc((size_t)ncells * nchosen * opt.repeat + 1, sizeof(*results));
 	if (!results)
 		err(EXIT_FAILED, "cannot keep the results");
