@@ -275,22 +275,24 @@ bool rds_cong_test(const struct rds_conn *c, u16 port)
 
 static void cong_mark(struct rds_sock *rs, u16 port)
 {
-	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
+	struct sock *sk = rds_rs_to_sk(rs);
+	struct rds_net *rn = rds_net(sock_net(sk));
 
 	if (READ_ONCE(rs->monitor))
 		atomic64_or(1ULL << (port % RDS_CONG_MONITOR_SIZE), &rs->rx.cong_wait);
 	spin_lock_bh(&rn->lock);
-	if (list_empty(&rs->cong_node))
-		list_add_tail(&rs->cong_node, &rn->cong_waiters);
+	if (hlist_unhashed(&sk->sk_bind_node))
+		sk_add_bind_node(sk, &rn->cong_waiters);
 	spin_unlock_bh(&rn->lock);
 }
 
 void rds_cong_forget(struct rds_sock *rs)
 {
-	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
+	struct sock *sk = rds_rs_to_sk(rs);
+	struct rds_net *rn = rds_net(sock_net(sk));
 
 	spin_lock_bh(&rn->lock);
-	list_del_init(&rs->cong_node);
+	hlist_del_init(&sk->sk_bind_node);
 	spin_unlock_bh(&rn->lock);
 }
 
@@ -364,16 +366,17 @@ static bool cong_wake(struct rds_sock *rs, u64 cleared)
  */
 static void cong_notify(struct rds_net *rn, u64 cleared)
 {
-	struct rds_sock *rs, *next;
+	struct hlist_node *next;
+	struct sock *sk;
 
 	atomic_inc(&rn->cong_gen);
 	smp_mb();	/* bits and generation before the list; pairs with cong_mark_refused() */
-	if (list_empty_careful(&rn->cong_waiters))
+	if (hlist_empty(&rn->cong_waiters))
 		return;
 	spin_lock_bh(&rn->lock);
-	list_for_each_entry_safe(rs, next, &rn->cong_waiters, cong_node)
-		if (!cong_wake(rs, cleared))
-			list_del_init(&rs->cong_node);
+	hlist_for_each_entry_safe(sk, next, &rn->cong_waiters, sk_bind_node)
+		if (!cong_wake(rds_sk(sk), cleared))
+			hlist_del_init(&sk->sk_bind_node);
 	spin_unlock_bh(&rn->lock);
 }
 

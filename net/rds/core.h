@@ -52,8 +52,8 @@
  * @conn_list: all connections until they are freed (@lock)
  * @maps: local congestion maps by address; RCU read
  * @lock: guards @conn_list, @sockets, @cong_waiters, insertion into @conns against @dying
- * @sockets: all sockets (info records)
- * @cong_waiters: sockets that met ENOBUFS and wait for any map update
+ * @sockets: all sockets, by sk_node, newest first (info records)
+ * @cong_waiters: sockets that met ENOBUFS and wait for any map update, by sk_bind_node
  * @dying: set once under @lock at pre-exit; no connection is inserted afterwards
  * @nr_conns: connections in @conns
  * @cong_gen: number of map updates received; poll compares it
@@ -81,8 +81,8 @@ struct rds_net {
 	struct list_head conn_list;
 	struct rhashtable maps;
 	spinlock_t lock;
-	struct list_head sockets;
-	struct list_head cong_waiters;
+	struct hlist_head sockets;
+	struct hlist_head cong_waiters;
 	bool dying;
 	atomic_t nr_conns;
 	atomic_t nr_alive;
@@ -188,10 +188,9 @@ struct rds_zrecord {
 
 /**
  * struct rds_sock - an AF_RDS socket
- * @sk: must be first; owned by its file, counted by ports table, messages, batches
+ * @sk: must be first; owned by its file, counted by ports table, messages, batches; its sk_node is
+ *	in rds_net.sockets, sk_bind_node in rds_net.cong_waiters (rds_net.lock)
  * @port_node: rds_net.ports
- * @net_node: rds_net.sockets (rds_net.lock)
- * @cong_node: rds_net.cong_waiters (rds_net.lock)
  * @bound: written once under the socket lock by a successful bind, immutable afterwards;
  *	valid if @is_bound (acquire)
  * @is_bound: release-stored last
@@ -220,15 +219,9 @@ struct rds_zrecord {
 struct rds_sock {
 	struct sock sk;
 	struct rhash_head port_node;
-	struct list_head net_node;
 	struct rds_addr bound;
 	struct rds_transport *trans;
-	struct rds_rx rx ____cacheline_aligned_in_smp;	/* senders write elsewhere */
 	struct rds_cong_map *map;
-	struct list_head cong_node;
-	spinlock_t addr_lock;
-	struct rds_addr peer;
-	u32 scope;
 	bool is_bound;
 	bool trans_chosen;
 	bool has_peer;
@@ -237,6 +230,10 @@ struct rds_sock {
 	bool monitor;
 	u8 tos;
 	u8 held_bit;
+	struct rds_rx rx ____cacheline_aligned_in_smp;	/* senders write elsewhere */
+	spinlock_t addr_lock;
+	struct rds_addr peer;
+	u32 scope;
 	int cong_seen;
 	struct rds_rx_trace_so traces;
 	struct xarray mrs;

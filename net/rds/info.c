@@ -318,14 +318,13 @@ static void walk_paths(struct walk *w)
 static struct rds_sock **collect_socks(struct rds_net *rn, size_t *nr)
 {
 	struct rds_sock **socks = NULL;
-	struct list_head *pos;
 	size_t room = 0, n;
-	struct rds_sock *rs;
+	struct sock *sk;
 
 	for (;;) {
 		spin_lock_bh(&rn->lock);
 		n = 0;
-		list_for_each(pos, &rn->sockets)
+		sk_for_each(sk, &rn->sockets)
 			n++;
 		if (n <= room)
 			break;
@@ -336,13 +335,13 @@ static struct rds_sock **collect_socks(struct rds_net *rn, size_t *nr)
 		if (!socks)
 			return NULL;
 	}
-	n = 0;
-	list_for_each_entry(rs, &rn->sockets, net_node) {
-		sock_hold(&rs->sk);
-		socks[n++] = rs;
+	*nr = n;
+	/* The newest comes first in the list, and last here. */
+	sk_for_each(sk, &rn->sockets) {
+		sock_hold(sk);
+		socks[--n] = rds_sk(sk);
 	}
 	spin_unlock_bh(&rn->lock);
-	*nr = n;
 	return socks;
 }
 

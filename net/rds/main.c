@@ -60,8 +60,8 @@ static int __net_init init_net_part(struct net *net)
 	rn->net = net;
 	spin_lock_init(&rn->lock);
 	INIT_LIST_HEAD(&rn->conn_list);
-	INIT_LIST_HEAD(&rn->sockets);
-	INIT_LIST_HEAD(&rn->cong_waiters);
+	INIT_HLIST_HEAD(&rn->sockets);
+	INIT_HLIST_HEAD(&rn->cong_waiters);
 	init_waitqueue_head(&rn->idle);
 
 	rds_sysctl_defaults(rn);

@@ -315,7 +315,7 @@ static int rds_release(struct socket *sock)
 	rn = rds_net(sock_net(sk));
 
 	spin_lock_bh(&rn->lock);
-	list_del_init(&rs->net_node);
+	__sk_del_node_init(sk);
 	spin_unlock_bh(&rn->lock);
 	spin_lock_bh(&rs->rx.lock);
 	WRITE_ONCE(rs->rx.closed, true);
@@ -398,8 +398,6 @@ static const struct proto_ops rds_proto_ops = {
 
 static void init_sock(struct rds_sock *rs, struct rds_net *rn)
 {
-	INIT_LIST_HEAD(&rs->net_node);
-	INIT_LIST_HEAD(&rs->cong_node);
 	spin_lock_init(&rs->addr_lock);
 	rs->held_bit = hash_ptr(rs, ilog2(BITS_PER_LONG));
 	xa_init_flags(&rs->mrs, XA_FLAGS_LOCK_BH);
@@ -434,7 +432,7 @@ static int rds_create(struct net *net, struct socket *sock, int protocol, int ke
 	sock_prot_inuse_add(net, &rds_proto, 1);
 
 	spin_lock_bh(&rn->lock);
-	list_add_tail(&rds_sk(sk)->net_node, &rn->sockets);
+	__sk_add_node(sk, &rn->sockets);
 	spin_unlock_bh(&rn->lock);
 	return 0;
 }
