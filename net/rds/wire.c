@@ -97,17 +97,26 @@ void rds_hdr_seal(u8 hdr[RDS_HDR_LEN])
 	put_unaligned_be16(rds_hdr_csum(hdr), hdr + OFF_CSUM);
 }
 
-/* Ones-complement sum of the header's 16-bit words, checksum field included. */
-static u16 hdr_sum(const u8 *hdr)
+/* Sum of the header's 32-bit words, checksum field included; 64 bits are loaded at a time. */
+static u64 hdr_sum(const u8 *hdr)
 {
-	u32 sum = 0;
+	u64 sum = 0, two;
 	size_t i;
 
-	for (i = 0; i < RDS_HDR_LEN; i += 2)
-		sum += get_unaligned_be16(hdr + i);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
+	for (i = 0; i < RDS_HDR_LEN; i += sizeof(two)) {
+		two = get_unaligned_be64(hdr + i);
+		sum += (two & U32_MAX) + (two >> 32);
+	}
 	return sum;
+}
+
+/* The ones-complement sum of 16-bit words that is in a sum of at most 2^16 32-bit words. */
+static u16 csum_fold64(u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
 }
 
 /**
@@ -119,11 +128,9 @@ static u16 hdr_sum(const u8 *hdr)
  */
 u16 rds_hdr_csum(const u8 hdr[RDS_HDR_LEN])
 {
-	u8 copy[RDS_HDR_LEN];
+	u64 own = get_unaligned_be16(hdr + OFF_CSUM);
 
-	memcpy(copy, hdr, RDS_HDR_LEN);
-	put_unaligned_be16(0, copy + OFF_CSUM);
-	return ~hdr_sum(copy);
+	return ~csum_fold64(hdr_sum(hdr) - (OFF_CSUM % 4 ? own : own << 16));
 }
 
 /**
@@ -134,7 +141,7 @@ u16 rds_hdr_csum(const u8 hdr[RDS_HDR_LEN])
  */
 bool rds_hdr_csum_ok(const u8 hdr[RDS_HDR_LEN])
 {
-	return !get_unaligned_be16(hdr + OFF_CSUM) || hdr_sum(hdr) == 0xffff;
+	return !get_unaligned_be16(hdr + OFF_CSUM) || csum_fold64(hdr_sum(hdr)) == 0xffff;
 }
 
 /**
