@@ -86,7 +86,8 @@ static int rds_ib_workqueues(void)
 	rds_ib_wq = alloc_workqueue("krds_ib", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rds_ib_wq)
 		return -ENOMEM;
-	rds_ib_poll_wq = alloc_workqueue("krds_ib_poll", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	/* In softirq: completions are not worth a context switch each. */
+	rds_ib_poll_wq = alloc_workqueue("krds_ib_poll", WQ_BH, 0);
 	if (!rds_ib_poll_wq) {
 		destroy_workqueue(rds_ib_wq);
 		return -ENOMEM;
