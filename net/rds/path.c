@@ -25,12 +25,24 @@ bool rds_path_is_up(const struct rds_path *p)
 	return READ_ONCE(p->state) == RDS_UP;
 }
 
-/* The acknowledgement-request rule of the protocol: every n messages or bytes. */
-static void path_count_unacked(struct rds_path *p, struct rds_message *m)
+/* Does the transport have the peer asked for acknowledgments? */
+static bool path_asks(const struct rds_path *p)
+{
+	return p->conn->key.trans->caps & RDS_CAP_ACK_REQUIRED;
+}
+
+static void path_begin_unacked(struct rds_path *p)
 {
 	const struct rds_net *rn = p->conn->rn;
 
-	bool ask = p->conn->key.trans->caps & RDS_CAP_ACK_REQUIRED;
+	p->unacked_packets = max(READ_ONCE(rn->sysctl.max_unacked_packets), 0);
+	p->unacked_bytes = max(READ_ONCE(rn->sysctl.max_unacked_bytes), 0);
+}
+
+/* The acknowledgement-request rule of the protocol: every n messages or bytes. */
+static void path_count_unacked(struct rds_path *p, struct rds_message *m)
+{
+	bool ask = path_asks(p);
 
 	/* A sender that has used half its buffer would like it back. */
 	if (ask && m->rs && atomic_read(&m->rs->tx_bytes) >= rds_sndbuf(m->rs) / 2)
@@ -40,8 +52,7 @@ static void path_count_unacked(struct rds_path *p, struct rds_message *m)
 		p->unacked_bytes -= m->len;
 		return;
 	}
-	p->unacked_packets = max(READ_ONCE(rn->sysctl.max_unacked_packets), 0);
-	p->unacked_bytes = max(READ_ONCE(rn->sysctl.max_unacked_bytes), 0);
+	path_begin_unacked(p);
 	if (ask)
 		m->flags |= RDS_FLAG_ACK_REQUIRED;
 	rds_stat_inc(send_ack_required);
@@ -372,6 +383,9 @@ void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos)
 		}
 		if (nr)
 			trace_rds_ack(p, pos, nr);
+		/* Answers acknowledge all there is: no need to ask, and to have a frame for that. */
+		if (nr && list_empty(&p->sent) && path_asks(p))
+			path_begin_unacked(p);
 	}
 	spin_unlock_bh(&p->lock);
 	if (!nr)
@@ -433,7 +447,7 @@ void rds_path_requeue_sent(struct rds_path *p)
 			continue;
 		}
 		m->flags |= RDS_FLAG_RETRANSMITTED;
-		if (p->conn->key.trans->caps & RDS_CAP_ACK_REQUIRED)
+		if (path_asks(p))
 			m->flags |= RDS_FLAG_ACK_REQUIRED;
 		nr++;
 	}
