@@ -32,7 +32,8 @@ help:
 #: make bench              ratios to the in-tree module, TCP, SCTP, TIPC and UDP, and a profile; writes
 #:                         Documentation/performance/table.md (an hour)
 #:   QUICK=1                 little of everything, writes nothing (3 minutes)
-#:   CELLS='stream/64 ...'   only these, writes nothing; CLOCK=icount or wall, RUNS=3, SECS=0.4
+#:   CELLS='stream/64 ...'   only these, writes nothing; CLOCK=icount, wall or verbs,
+#:                         RUNS=3, SECS=0.4
 #: make shell              a guest with the modules loaded (N=3: three guests; KINDS="ours intree")
 #: make list               the tests and what they need
 #: make modules            rds.ko, rds_tcp.ko and rds_rdma.ko in build/debian (K=uml-kasan, KDIR=...
@@ -87,8 +88,8 @@ demo: modules tests
 	@bash $(top)/demo/demo.sh
 
 TRANSPORT ?= ib
-speed_tcp := --modules rds_tcp
-speed_ib := --mtu 9000 --modules rds_rdma,rdma_rxe
+speed_tcp := --cpus 1 --modules rds_tcp
+speed_ib := --cpus 1 --mtu 9000 --modules rds_rdma,rdma_rxe
 speed: modules tests
 	@$(run) drive -t 3000 $(speed_$(TRANSPORT)) ours ours -- $(top)/selftests/speed/$(TRANSPORT).sh
 

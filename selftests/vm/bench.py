@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures our module beside the in-tree one and beside other transports.
 
-bench.py [--quick] [--clock icount|wall|both] [--runs N] [--seconds S] [--no-profile]
+bench.py [--quick] [--clock icount|wall|verbs|all] [--runs N] [--seconds S] [--no-profile]
          [--no-memory] [--kinds ours,intree] [--transports rds,tcp,...] [--save] [CELL...]
 
 Each round boots a guest with our module and then one with the in-tree module. In
 both, rds-bench runs the same cells, the transports of a cell one after the other.
+Over verbs there is RDS only, and instructions are the clock.
 The last boots run with a plugin of QEMU that counts instructions by function.
 """
 
@@ -31,6 +32,7 @@ from lock import Lock
 CELLS = ["stream/64", "stream/1K", "stream/8K", "stream/64K", "stream/1M", "pingpong/64", "pingpong/64K",
          "fanin/64/16", "fanout/64/1", "fanout/64/16", "fanout/64/64", "sockets/64/1",
          "sockets/64/16", "sockets/64/256", "sockets/64/1000", "beside/1M"]
+VERBS_CELLS = ["stream/64", "stream/8K", "stream/1M", "pingpong/64"]
 QUICK_CELLS = ["stream/64", "stream/64K", "pingpong/64", "fanin/64/4"]
 PROFILED = ["stream/64", "pingpong/64", "fanin/64/16", "stream/64K", "fanout/64/64", "sockets/64/16"]
 OUT = os.path.join(TOP, "build/bench")
@@ -47,17 +49,19 @@ class Guest:
     """One boot, for as many commands as are wanted."""
 
     def __init__(self, kind, clock, plugin=None):
-        self.cluster = Cluster([kind], "debian", cpus=1 if clock == "icount" else 2, say=say)
+        self.verbs = clock == "verbs"
+        counted = clock != "wall"
+        self.cluster = Cluster([kind], "debian", cpus=1 if counted else 2, say=say)
         self.guest = self.cluster.guests["a"]
-        self.guest.clock, self.guest.plugin = clock, plugin
+        self.guest.clock, self.guest.plugin = "icount" if counted else clock, plugin
         # what goes wrong with breakpoints of several processors does not concern one
-        if clock == "icount":
+        if counted:
             self.guest.kind.int3 = None
 
     def __enter__(self):
         try:
             self.cluster.boot()
-            self.guest.must("modprobe rds_tcp", 60)
+            self.guest.must("modprobe -a rds_rdma rdma_rxe" if self.verbs else "modprobe rds_tcp", 60)
         except BaseException:
             self.cluster.stop()
             raise
@@ -80,7 +84,8 @@ class Guest:
         return code, text
 
     def bench(self, cells, options, transports=None):
-        words = ["bash", os.path.join(TOP, "selftests/bench/run.sh"), "--json", *options]
+        script = "verbs.sh" if self.verbs else "run.sh"
+        words = ["bash", os.path.join(TOP, "selftests/bench", script), "--json", *options]
         if transports:
             words += ["-p", transports]
         count = len(cells) * (len(transports.split(",")) if transports else 6)
@@ -118,9 +123,12 @@ def rounds(args, clock, results):
 def one_boot(args, clock, number, kind, results):
     # the others do not depend on our module: framed TCP shows that the boots are alike
     transports = args.transports or (None if kind == "ours" else "rds,tcp")
+    if clock == "verbs":
+        transports = "rds"
     start = time.monotonic()
     with Guest(kind, clock) as g:
-        for r in g.bench(args.cells, ["-t", str(args.seconds), "-w"], transports):
+        cells = VERBS_CELLS if g.verbs and args.cells is CELLS else args.cells
+        for r in g.bench(cells, ["-t", str(args.seconds), "-w"], transports):
             results.append(dict(r, clock=clock, round=number, kind=kind))
     say(f"# took {time.monotonic() - start:.0f} s")
 
@@ -196,7 +204,7 @@ def describe(args):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few cells, one round, instructions only")
-    parser.add_argument("--clock", default="both", choices=("icount", "wall", "both"))
+    parser.add_argument("--clock", default="all", choices=("icount", "wall", "verbs", "all"))
     parser.add_argument("--runs", type=int)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--no-profile", action="store_true")
@@ -226,10 +234,10 @@ def load(name):
 
 
 def measure(args):
-    clocks = ["icount", "wall"] if args.clock == "both" else [args.clock]
+    clocks = ["icount", "wall", "verbs"] if args.clock == "all" else [args.clock]
     os.makedirs(OUT, exist_ok=True)
     results, found = [], []
-    used = {} if args.quick or args.no_memory else memory(args.kinds)
+    used = {} if args.quick or args.no_memory or args.clock == "verbs" else memory(args.kinds)
     for clock in clocks:
         rounds(args, clock, results)
         if clock == "icount" and not args.no_profile:
