@@ -383,7 +383,7 @@ void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos)
 		}
 		if (nr)
 			trace_rds_ack(p, pos, nr);
-		/* Answers acknowledge all there is: no need to ask, and to have a frame for that. */
+		/* Answers acknowledge all there is: no need to ask for a frame of its own. */
 		if (nr && list_empty(&p->sent) && path_asks(p))
 			path_begin_unacked(p);
 	}

@@ -17,9 +17,9 @@
  *
  * Locks.  The core's link mutex serialises start, stop and send of a path.  The CM calls
  * handlers of one id one at a time; stop() takes that lock (rdma_lock_handler()) only to say
- * that it is over.  The poll work of a link handles both completion queues, in softirq (WQ_BH), so
- * it is the one caller of rds_path_deliver().  Order: link mutex, handler lock of the CM, then one of
- * rds_ib_path.lock, rds_ib_link.lock, the core's path lock.
+ * that it is over.  The poll work of a link handles both completion queues, in softirq (WQ_BH),
+ * so it is the one caller of rds_path_deliver().  Order: link mutex, handler lock of the CM, then
+ * one of rds_ib_path.lock, rds_ib_link.lock, the core's path lock.
  */
 #ifndef _RDS_IB_H
 #define _RDS_IB_H
