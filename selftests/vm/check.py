@@ -178,11 +178,24 @@ class Check:
     def summary(self):
         skipped = sum(o.skipped for o in self.outcomes)
         say_now(f"# {self.kernel}: {len(self.outcomes)} test files, {skipped} cases skipped")
+        lines = self.failures()
+        for line in lines:
+            say_now(line)
+        kept = os.environ.get("RDS_LANE_FAILURES")
+        if kept:
+            with open(kept, "a") as f:
+                f.writelines(line + "\n" for line in lines)
+
+    def failures(self):
+        """All that failed, with what each case said of it: who reads only the end has both."""
+        lines = []
         for o in (o for o in self.outcomes if not o.ok()):
-            for text in o.failures + o.reasons:
-                say_now(f"#   FAILED {self.kernel} {o.test.name}: {text}")
-        for note in self.notes:
-            say_now(f"#   FAILED {self.kernel} {note}")
+            name = f"{self.kernel} {o.test.name}"
+            for text, why in zip(o.failures, o.why):
+                lines.append(f"#   FAILED {name}: {text}")
+                lines += ["#     | " + line for line in why]
+            lines += [f"#   FAILED {name}: {text}" for text in o.reasons]
+        return lines + [f"#   FAILED {self.kernel} {note}" for note in self.notes]
 
 
 class HostLane:

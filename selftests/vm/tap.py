@@ -7,12 +7,17 @@ RESULT = re.compile(r"^(ok|not ok)\b\s*(\d+)?\s*-?\s*(.*)$")
 PLAN = re.compile(r"^1\.\.(\d+)(?:\s*#\s*SKIP\s*(.*))?", re.I)
 
 
+WHY_LINES = 25      # kept of what a case that failed has said
+
+
 class Tap:
     def __init__(self, echo):
         self.echo = echo
         self.passed = self.failed = self.skipped = self.broken = 0
         self.plan = None
         self.failures = []
+        self.why = []           # for each of these, its last lines
+        self.said = []
         self.rest = b""
 
     def feed(self, data):
@@ -36,8 +41,9 @@ class Tap:
             return
         result = RESULT.match(line)
         if not result:
+            self.said = self.said[1 - WHY_LINES:] + [line]
             return
-        name = result.group(3)
+        name, said, self.said = result.group(3), self.said, []
         if re.search(r"#\s*SKIP\b", name, re.I):
             self.skipped += 1
         elif result.group(1) == "ok" or re.search(r"#\s*XFAIL\b", name, re.I):
@@ -45,6 +51,7 @@ class Tap:
         else:
             self.failed += 1
             self.failures.append(name or result.group(2) or "?")
+            self.why.append(said)
 
     def seen(self):
         return self.passed + self.failed + self.skipped

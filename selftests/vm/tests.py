@@ -23,6 +23,8 @@ SUFFIXES = (".c", ".sh", ".py")
 COUNTS = """for c in /sys/kernel/slab/rds_* /sys/kernel/slab/RDS /sys/kernel/slab/net_namespace \
 	/sys/kernel/slab/sock_inode_cache /sys/kernel/slab/TCP /sys/kernel/slab/TCPv6; do
 	[ -d "$c" ] || continue; echo 1 >$c/shrink; read n rest <$c/objects; echo "${c##*/} $n"; done
+	for p in /sys/module/rds*/parameters/*; do
+		[ -w "$p" ] && read n <"$p" && echo "parameter:${p#/sys/module/} $n"; done
 	echo 1 2>/dev/null >/proc/sys/vm/stat_refresh
 	awk '/^rds/ { print "references:" $1, $3 }
 		/^nr_foll_pin_acquired/ { a = $2 } /^nr_foll_pin_released/ { r = $2 }
@@ -121,7 +123,7 @@ class Outcome:
         self.test, self.seconds = test, seconds
         self.passed, self.failed, self.skipped = tap.passed, tap.failed, tap.skipped
         self.reasons = reasons
-        self.failures = tap.failures
+        self.failures, self.why = tap.failures, tap.why
         if code == 4 and not tap.seen():        # a skipped kselftest file
             self.skipped += 1
         elif code != 0 and not tap.failed and code is not None:
@@ -284,7 +286,7 @@ class GuestRun:
 
     @staticmethod
     def differs(name, before, now):
-        if name.startswith("references:"):      # modules may have been unloaded and loaded
+        if name.startswith(("references:", "parameter:")):      # modules may have been unloaded and loaded
             return before is not None and now != before
         return now > max(before or 0, int(name == "net_namespace"))
 
