@@ -30,7 +30,7 @@ help:
 #: make soak               the long forms, an hour in all (MINUTES=60, K=uml-kasan, T=...)
 #: make coverage           lines of net/rds that the tests run on uml-kasan (T=...)
 #: make bench              ratios to the in-tree module, TCP, SCTP, TIPC and UDP, and a profile; writes
-#:                         Documentation/performance/table.md (an hour)
+#:                         Documentation/performance/table-*.md (an hour)
 #:   QUICK=1                 little of everything, writes nothing (3 minutes)
 #:   CELLS='stream/64 ...'   only these, writes nothing; CLOCK=icount, wall or verbs,
 #:                         RUNS=3, SECS=0.4

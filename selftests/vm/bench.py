@@ -99,7 +99,6 @@ class Guest:
                 say(f"# FAILED {r['transport']} {r['cell']}: {r['why']}")
         return runs
 
-
     def memory(self):
         code, text = self.run(shlex.join(["bash", os.path.join(TOP, "selftests/bench/memory.sh")]), 600)
         if code:
@@ -181,13 +180,15 @@ def command_line():
     return made or "selftests/vm/bench.py " + shlex.join(words)
 
 
-def save(text):
+def save(results, found, used, about):
+    """A file for each clock: what was measured by another one is still true."""
     folder = os.path.join(TOP, "Documentation/performance")
     os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, "table.md")
-    with open(path, "w") as f:
-        f.write(text)
-    say(f"# written: {path}")
+    for clock in dict.fromkeys(r["clock"] for r in results):
+        path = os.path.join(folder, f"table-{clock}.md")
+        with open(path, "w") as f:
+            f.write(report.document(clock, results, found, used, about))
+        say(f"# written: {path}")
 
 
 def describe(args):
@@ -211,7 +212,7 @@ def parse():
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--kinds", default="ours,intree")
     parser.add_argument("--transports")
-    parser.add_argument("--save", action="store_true", help="write Documentation/performance/table.md")
+    parser.add_argument("--save", action="store_true", help="write Documentation/performance/table-*.md")
     parser.add_argument("--again", action="store_true", help="make the table from what the last run left")
     parser.add_argument("cells", nargs="*")
     args = parser.parse_args()
@@ -260,7 +261,7 @@ def main():
     report.memory(used, sys.stdout)
     report.profile(found, sys.stdout)
     if args.save:
-        save(report.document(results, found, used, about))
+        save(results, found, used, about)
     failed = [r for r in results if not r["ok"]]
     for r in failed:
         say(f"# FAILED {r['kind']} {r['transport']} {r['cell']}: {r['why']}")

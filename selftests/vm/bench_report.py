@@ -252,35 +252,64 @@ def profile(found, out):
 
 
 DOCUMENT = """<!-- SPDX-License-Identifier: GPL-2.0 -->
-# Measured
+# Measured: {clock}
 
 Written by `{command}` at {commit}; do not edit.
 
-Kernel {kernel}, {runs} rounds of alternating boots, {seconds} s for each figure, two network
-namespaces joined by veth in one guest, buffers of 1 MiB (4 MiB for messages of 1 MiB), each message
-verified. Under the instruction clock (`-icount shift=0,sleep=off`, one processor, QEMU's CPU without
-`erms` and `fsrm`) a nanosecond is an instruction; idle time is skipped. On the wall clock (emulated,
-two processors, {cpu}) only ratios mean something, and neighbours disturb them.
+Kernel {kernel}, {runs} rounds of alternating boots, {seconds} s for each figure, buffers of 1 MiB
+(4 MiB for messages of 1 MiB), each message verified.
+
+{about}
 
 A ratio is the middle of the rounds, in brackets the least and the most. `pingpong` is a time, the
-median of round trips, and `beside` that of the slowest hundredth: small ratios are good. `tcp` is framed TCP with TCP_NODELAY and epoll, `tcpn`
-the same with Nagle's algorithm, `sctp` one-to-many, `tipc` SOCK_RDM over its link with credits of
-its user, `udp` whatever arrives. `Documentation/performance/index.rst` says more.
+median of round trips, and `beside` that of the slowest hundredth: small ratios are good.
+
+`tcp` is framed TCP with TCP_NODELAY and epoll, `tcpn` the same with Nagle's algorithm, `sctp`
+one-to-many, `tipc` SOCK_RDM over its link with credits of its user, `udp` whatever arrives.
+`Documentation/performance/index.rst` says more.
+"""
+
+VETH = "Two network namespaces joined by veth in one guest. "
+INSTRUCTIONS = """Instruction clock (`-icount shift=0,sleep=off`, one processor, QEMU's CPU without
+`erms` and `fsrm`): a nanosecond is an instruction; idle time is skipped."""
+ABOUT = {
+    "icount": VETH + INSTRUCTIONS,
+    "wall": VETH + """Wall clock, two emulated processors ({cpu}): only ratios mean something, and
+neighbours disturb them.""",
+    "verbs": "Two addresses of one software RDMA device (rxe) in one guest. " + INSTRUCTIONS,
+}
+
+COST = """## Cost
+
+Instructions; for `pingpong`, per round trip; for `beside`, per message of the stream.
+
+"""
+MEMORY = """## Memory
+
+What the kernel has free, before and after 2,000 sockets and 200 connections.
+
+"""
+PROFILE = """## Where the instructions go
+
+Counted by a plugin of QEMU. Groups are by function name, so their borders are rough; calls are exact.
+
 """
 
 
-def document(results, found, used, about):
+def document(clock, results, found, used, about):
+    """The file of one clock."""
+    results = [r for r in results if r["clock"] == clock]
     out = io.StringIO()
-    out.write(DOCUMENT.format(**about))
+    out.write(DOCUMENT.format(**about, clock=CLOCKS[clock], about=ABOUT[clock].format(**about)))
     table(results, out)
     control(results, out)
-    out.write("## Cost\n\nUnder the instruction clock; for `pingpong`, per round trip; for `beside`, per message of the stream.\n\n")
-    costs(results, out)
-    if used:
-        out.write("## Memory\n\nWhat the kernel has free, before and after 2,000 sockets and 200 connections.\n\n")
-        memory(used, out)
-    if found:
-        out.write("## Where the instructions go\n\nCounted by a plugin of QEMU. Groups are by function "
-                  "name, so their borders are rough; calls are exact.\n\n")
-        profile(found, out)
+    if clock == "icount":
+        out.write(COST)
+        costs(results, out)
+        if used:
+            out.write(MEMORY)
+            memory(used, out)
+        if found:
+            out.write(PROFILE)
+            profile(found, out)
     return out.getvalue().rstrip("\n") + "\n"
