@@ -8,18 +8,50 @@
  * each path (senders are refused from then on) and wait for it, settle what was queued.
  * The last reference frees it in process context after a grace period.
  */
+#include <linux/hash.h>
+#include <linux/jhash.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 
 #include "core.h"
 #include "trace.h"
 
 static atomic_t conn_ids;
 
+/* Strangers choose the far address, so all of it is hashed; the rest is our own. */
+static u32 conn_key_hash(const void *data, u32 len, u32 seed)
+{
+	const struct rds_conn_key *key = data;
+
+	seed ^= ipv6_addr_hash(&key->laddr) ^ hash32_ptr(key->trans);
+	seed ^= key->scope ^ key->tos << 16 ^ (u32)key->half << 24;
+	return jhash2((__force const u32 *)key->faddr.s6_addr32, 4, seed);
+}
+
+static u32 conn_hash(const void *data, u32 len, u32 seed)
+{
+	const struct rds_conn *c = data;
+
+	return conn_key_hash(&c->key, len, seed);
+}
+
+static int conn_cmp(struct rhashtable_compare_arg *arg, const void *obj)
+{
+	const struct rds_conn_key *a = arg->key, *b = &((const struct rds_conn *)obj)->key;
+
+	return a->trans != b->trans || a->scope != b->scope || a->tos != b->tos ||
+	       a->half != b->half || !ipv6_addr_equal(&a->faddr, &b->faddr) ||
+	       !ipv6_addr_equal(&a->laddr, &b->laddr);
+}
+
 static const struct rhashtable_params conn_params = {
 	.head_offset = offsetof(struct rds_conn, node),
 	.key_offset = offsetof(struct rds_conn, key),
 	.key_len = sizeof(struct rds_conn_key),
+	.hashfn = conn_key_hash,
+	.obj_hashfn = conn_hash,
+	.obj_cmpfn = conn_cmp,
 	.automatic_shrinking = true,
 };
 
@@ -196,7 +228,8 @@ static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *c)
 	} else {
 		refcount_inc(&c->ref);
 		rcu_read_lock();
-		old = rhashtable_lookup_get_insert_fast(&rn->conns, &c->node, conn_params);
+		old = rhashtable_lookup_get_insert_key(&rn->conns, &c->key, &c->node,
+						       conn_params);
 		if (!old) {
 			atomic_inc(&rn->nr_conns);
 			list_add_tail(&c->net_node, &rn->conn_list);
@@ -353,13 +386,11 @@ static struct rds_conn *conn_create(struct rds_net *rn, const struct rds_conn_ke
 static void conn_key(struct rds_conn_key *key, const struct rds_transport *t,
 		     const struct in6_addr *laddr, const struct in6_addr *faddr, u32 scope, u8 tos)
 {
-	BUILD_BUG_ON(sizeof(*key) != offsetofend(struct rds_conn_key, half));	/* it is hashed */
-	memset(key, 0, sizeof(*key));
-	key->laddr = *laddr;
-	key->faddr = *faddr;
-	key->trans = t;
-	key->scope = scope;
-	key->tos = tos;
+	/* graves hash it by its bytes */
+	BUILD_BUG_ON(sizeof(*key) != offsetofend(struct rds_conn_key, half));
+	*key = (struct rds_conn_key) {
+		.laddr = *laddr, .faddr = *faddr, .trans = t, .scope = scope, .tos = tos,
+	};
 }
 
 /**

@@ -8,16 +8,17 @@
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
+#include <net/ipv6.h>
 
 #include "core.h"
 
 #define PORT_FIRST	2	/* 0 means "any", 1 is reserved for the handshake */
 #define PORT_COUNT	(65536 - PORT_FIRST)
 
+/* The addresses are our own: nobody can choose many of them whose words add up to the same. */
 static u32 addr_hash(const struct rds_addr *a, u32 seed)
 {
-	return jhash2((__force const u32 *)a->ip.s6_addr32, 4,
-		      seed ^ (u32)a->port << 16 ^ a->scope);
+	return jhash_3words(ipv6_addr_hash(&a->ip), a->port, a->scope, seed);
 }
 
 static u32 key_hash(const void *data, u32 len, u32 seed)
