@@ -313,6 +313,7 @@ struct rds_message *rds_message_control(gfp_t gfp);	/* ping, pong */
 /* Payload [off, off+n) of @m into @to. */
 int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *to, size_t n);
 bool rds_tx_writable(const struct rds_sock *rs);
+bool rds_tx_admit(struct rds_sock *rs, u32 len);
 void rds_tx_write_space(struct sock *sk);
 void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs);	/* any context, no locks held */
 /* Messages taken off a path: release charge, wake senders, put.  No locks held. */

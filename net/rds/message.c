@@ -229,15 +229,50 @@ int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *t
 
 /* ---- the sender's charge ------------------------------------------------- */
 
+/* A message without payload costs about that, and sixteen times the buffer may be spent. */
+#define RDS_TX_MSG_COST		512
+#define RDS_TX_OVERHEAD		16
+#define RDS_TX_MIN_MSGS		2048
+
+static int tx_max_msgs(const struct rds_sock *rs)
+{
+	return max(rds_sndbuf(rs) / (RDS_TX_MSG_COST / RDS_TX_OVERHEAD), RDS_TX_MIN_MSGS);
+}
+
 /**
  * rds_tx_writable() - may a message be queued, is POLLOUT due?
  * @rs: socket
  *
- * Return: true if the queued bytes are below the send buffer.
+ * Return: true if the queued bytes are below the send buffer, and the messages not so many
+ * that they cost far more, though they carry little or nothing.
  */
 bool rds_tx_writable(const struct rds_sock *rs)
 {
-	return atomic_read(&rs->tx_bytes) < rds_sndbuf(rs);
+	return atomic_read(&rs->tx_bytes) < rds_sndbuf(rs) &&
+	       atomic_read(&rs->tx_msgs) < tx_max_msgs(rs);
+}
+
+/**
+ * rds_tx_admit() - account for a message that will be queued
+ * @rs: socket
+ * @len: its payload
+ *
+ * The last one may overshoot: admitted if what is queued before it is below the limits.
+ *
+ * Return: true if there is room; rds_tx_release() gives it back.
+ */
+bool rds_tx_admit(struct rds_sock *rs, u32 len)
+{
+	int old = atomic_read(&rs->tx_bytes);
+
+	if (atomic_read(&rs->tx_msgs) >= tx_max_msgs(rs))
+		return false;
+	do {
+		if (old >= rds_sndbuf(rs))
+			return false;
+	} while (!atomic_try_cmpxchg(&rs->tx_bytes, &old, old + len));
+	atomic_inc(&rs->tx_msgs);
+	return true;
 }
 
 /**
@@ -256,22 +291,23 @@ void rds_tx_write_space(struct sock *sk)
  * @bytes: their payload
  * @msgs: their number
  *
- * Wakes sleepers once, when the send buffer stops being full; and a lingering close when
+ * Wakes sleepers once, when the send buffer stops being full by either measure; and a lingering close when
  * nothing is left.  Any context, no locks held.
  */
 void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs)
 {
 	int left = atomic_sub_return(bytes, &rs->tx_bytes);
-	int limit = rds_sndbuf(rs);
-	bool last;
+	int limit = rds_sndbuf(rs), max_msgs = tx_max_msgs(rs);
+	int nr;
 
 	if (bytes && !left)
 		rds_stat_inc(send_queue_empty);
 	/* Full barrier: a closer that sees messages left is seen as closing here. */
-	last = !atomic_sub_return(msgs, &rs->tx_msgs);
+	nr = atomic_sub_return(msgs, &rs->tx_msgs);
 
 	if ((left < limit && left + (int)bytes >= limit) ||
-	    (last && READ_ONCE(rs->rx.closed)))
+	    (nr < max_msgs && nr + (int)msgs >= max_msgs) ||
+	    (!nr && READ_ONCE(rs->rx.closed)))
 		rds_sock_wake(&rs->sk);
 }
 

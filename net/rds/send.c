@@ -287,32 +287,19 @@ static void send_undo(struct send_ctx *s, struct rds_message *m)
 		rds_mr_free(s->rs, s->mapped, false);
 }
 
-/* One message may overshoot: admitted if the bytes before it are below the limit. */
-static bool send_admit(struct rds_sock *rs, u32 len)
-{
-	int old = atomic_read(&rs->tx_bytes);
-
-	do {
-		if (old >= rds_sndbuf(rs))
-			return false;
-	} while (!atomic_try_cmpxchg(&rs->tx_bytes, &old, old + len));
-	atomic_inc(&rs->tx_msgs);
-	return true;
-}
-
 /* Step 19: room in the send buffer. */
 static int send_wait_room(struct send_ctx *s)
 {
 	struct sock *sk = rds_rs_to_sk(s->rs);
 	long ret;
 
-	if (send_admit(s->rs, s->len))
+	if (rds_tx_admit(s->rs, s->len))
 		return 0;
 	rds_stat_inc(send_queue_full);
 	rds_send_push(s->rs);
 	if (s->nonblock)
 		return -EAGAIN;
-	ret = wait_event_interruptible_timeout(*sk_sleep(sk), send_admit(s->rs, s->len), s->timeo);
+	ret = wait_event_interruptible_timeout(*sk_sleep(sk), rds_tx_admit(s->rs, s->len), s->timeo);
 	if (ret < 0)
 		return sock_intr_errno(s->timeo);
 	return ret ? 0 : -ETIMEDOUT;

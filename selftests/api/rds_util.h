@@ -428,13 +428,18 @@ static inline int msgs_of_port(int fd, int opt, unsigned int port)
 	return n;
 }
 
-/* Is everything this socket sent acknowledged by now? */
+/*
+ * Is everything this socket sent acknowledged by now, and its room given back?  What was taken off
+ * the lists is for a moment in neither; in-tree has no SIOCOUTQ.
+ */
 static inline bool acked(int fd)
 {
 	unsigned int port = port_of(fd);
+	int left = 0;
 
 	return !msgs_of_port(fd, RDS6_INFO_SEND_MESSAGES, port) &&
-	       !msgs_of_port(fd, RDS6_INFO_RETRANS_MESSAGES, port);
+	       !msgs_of_port(fd, RDS6_INFO_RETRANS_MESSAGES, port) &&
+	       (is_ref() || (!ioctl(fd, 0x5411 /* SIOCOUTQ */, &left) && !left));
 }
 
 /* The same, within the deadline. */

@@ -272,12 +272,40 @@ TEST(sendmsg__queue_rule)
 	EXPECT_EQ(6000, send_to(fd, NOBODY, 9, buf, 6000, MSG_DONTWAIT));
 	EXPECT_EQ(0, poll_for(fd, POLLOUT, 0));
 	EXPECT_ERR(EAGAIN, send_to(fd, NOBODY, 9, buf, 1, MSG_DONTWAIT));
-	/* an empty message costs nothing, and is refused all the same */
+	/* an empty message has no bytes, and is refused all the same */
 	EXPECT_ERR(EAGAIN, send_to(fd, NOBODY, 9, buf, 0, MSG_DONTWAIT));
 	/* the limit is the socket's, not the destination's */
 	EXPECT_ERR(EAGAIN, send_to(fd, "10.1.0.2", 9, buf, 1, MSG_DONTWAIT));
 	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_NONBLOCK));
 	EXPECT_ERR(EAGAIN, send_to(fd, NOBODY, 9, buf, 1, 0));
+}
+
+/* Messages that carry nothing cost memory: they are bounded by number, and a sender wakes. */
+TEST(sendmsg__empty_ones_are_bounded)
+{
+	struct sockaddr_storage ss;
+	socklen_t len;
+	int fd, n = 0;
+	pid_t pid;
+
+	SKIP_REF("any number of empty messages is queued");
+	SETUP_PAIR();
+	fd = rds_bound("10.1.0.1", 0);
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_SNDBUF, 6000));
+	while (n < 10000 && !send_to(fd, NOBODY, 9, "", 0, MSG_DONTWAIT))
+		n++;
+	EXPECT_EQ(2048, n);
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_EQ(0, poll_for(fd, POLLOUT, 0));
+	EXPECT_ERR(EAGAIN, send_to(fd, NOBODY, 9, "x", 1, MSG_DONTWAIT));
+	pid = fork();
+	if (!pid)
+		_exit(send_to(fd, NOBODY, 9, "x", 1, 0) != 1);
+	EXPECT_TRUE(WAIT_UNTIL(sleeping(pid)));
+	len = mkaddr(&ss, NOBODY, 9);
+	ASSERT_EQ(0, setsockopt(fd, SOL_RDS, RDS_CANCEL_SENT_TO, &ss, len));
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_EQ(POLLOUT, poll_for(fd, POLLOUT, 0));
 }
 
 /* A larger buffer admits again, a smaller one only stops admission. */
