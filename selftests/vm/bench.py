@@ -127,7 +127,8 @@ def one_boot(args, clock, number, kind, results):
     start = time.monotonic()
     with Guest(kind, clock) as g:
         cells = VERBS_CELLS if g.verbs and args.cells is CELLS else args.cells
-        for r in g.bench(cells, ["-t", str(args.seconds), "-w"], transports):
+        seconds = args.seconds * report.LONGER.get(clock, 1)
+        for r in g.bench(cells, ["-t", str(seconds), "-w"], transports):
             results.append(dict(r, clock=clock, round=number, kind=kind))
     say(f"# took {time.monotonic() - start:.0f} s")
 

@@ -184,6 +184,8 @@ struct rds_ib_wr {
  * @hdr: header of @cur or @map
  * @grant: credits in the first header written last
  * @off: payload bytes of it that were posted
+ * @piece: of @cur, the piece where the next fragment is, or one before that
+ * @piece_start: payload bytes before @piece
  * @ops_posted: the operation of @cur was posted, or it has none
  * @unasked: the last message did not ask a peer of the old kind to acknowledge
  * @unsignaled: SENDs since the last signalled one
@@ -201,6 +203,8 @@ struct rds_ib_tx {
 	struct rds_hdr hdr;
 	u8 grant;
 	u32 off;
+	u32 piece;
+	u32 piece_start;
 	bool ops_posted;
 	bool unasked;
 	u32 unsignaled;

@@ -253,23 +253,22 @@ static int rds_ib_flush(struct rds_ib_link *l, bool solicit)
 }
 
 /*
- * Where the payload of the current item from @off on lies: @n bytes of one piece, in @page, or at
- * @ptr if it is linear.
+ * Where the payload of the current item from @off on lies: @n bytes of one piece, in @page.
+ * Fragments come in order: pieces before this one are not looked at again.
  */
-static bool rds_ib_piece(const struct rds_ib_tx *tx, u32 off, u32 n, struct page **page,
-			 u32 *page_off)
+static bool rds_ib_piece(struct rds_ib_tx *tx, u32 off, u32 n, struct page **page, u32 *page_off)
 {
 	const struct rds_message *m = tx->cur;
 	const void *linear = m ? m->data : tx->map + RDS_HDR_LEN;
-	unsigned int i;
 
 	if (!m || !m->nr_bvec) {
 		*page = virt_to_page(linear + off);
 		*page_off = offset_in_page(linear + off);
 		return true;
 	}
-	for (i = 0; i < m->nr_bvec; i++) {
-		const struct bio_vec *bv = &m->bvec[i];
+	off -= tx->piece_start;
+	for (; tx->piece < m->nr_bvec; tx->piece++) {
+		const struct bio_vec *bv = &m->bvec[tx->piece];
 
 		if (off < bv->bv_len) {
 			*page = bv->bv_page;
@@ -277,6 +276,7 @@ static bool rds_ib_piece(const struct rds_ib_tx *tx, u32 off, u32 n, struct page
 			return n <= bv->bv_len - off;
 		}
 		off -= bv->bv_len;
+		tx->piece_start += bv->bv_len;
 	}
 	return false;
 }
@@ -414,6 +414,8 @@ static int rds_ib_pull(struct rds_ib_link *l)
 	if (tx->cur || tx->map)
 		return 1;
 	tx->off = 0;
+	tx->piece = 0;
+	tx->piece_start = 0;
 	tx->ops_posted = false;
 	if (rds_path_control_due(l->ib->path))
 		ret = rds_ib_pull_map(l);
