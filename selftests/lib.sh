@@ -23,6 +23,7 @@ GSI_LOST="rdma res show qp | grep -q 'type GSI state ERR'"
 
 KTAP_NR=0
 KTAP_FAILED=0
+KTAP_OPEN=
 LIB_NETNS=()
 LIB_TRAP=
 LIB_NEVER=
@@ -45,13 +46,25 @@ ktap_fail() { KTAP_FAILED=$((KTAP_FAILED + 1)); ktap_result "not ok" "$*"; }
 # ktap_skip NAME [REASON]
 ktap_skip() { ktap_result ok "$1 # SKIP ${*:2}"; }
 
-# check NAME COMMAND...: passes when the command succeeds
+# An error in an expansion, $((1 + )), has bash forget all that it was doing: the check too.
+ktap_lost()
+{
+	local name=$KTAP_OPEN
+
+	KTAP_OPEN=
+	[ -z "$name" ] || ktap_fail "$name: ended by an error of the shell"
+}
+
+# check NAME COMMAND...: passes when the command succeeds.  Not inside of one another.
 check()
 {
 	local name=$1 rc
 	shift
+	ktap_lost
+	KTAP_OPEN=$name
 	"$@"
 	rc=$?
+	KTAP_OPEN=
 	if [ $rc -eq 0 ]; then
 		ktap_pass "$name"
 	else
@@ -63,6 +76,7 @@ check()
 
 ktap_finish()
 {
+	ktap_lost
 	echo "1..$KTAP_NR"
 	if [ $KTAP_NR -eq 0 ]; then
 		exit 4

@@ -70,7 +70,7 @@ static struct {
 static struct {
 	__u64 sent, bytes, enobufs, eagain, stalls, unplaced, foreign, strange;
 	__u64 received, complete;
-	double first, last;
+	double first, last, gap;	/* gap: the longest time between two messages */
 } st;
 
 static struct sock socks[MAX_SOCKS];
@@ -306,9 +306,12 @@ static void take_message(struct sock *s, const struct ts_addr *from,
 {
 	const struct tf_hdr *h = (const void *)inbuf;
 	struct rx *r;
+	double now;
 
-	if (!st.received++)
+	if (!st.received++) {
 		st.first = ts_now();
+		st.last = st.first;
+	}
 	if (len >= TF_HDR && be32toh(h->magic) == TF_MAGIC)
 		r = find_flow(s, from, be64toh(h->flow));
 	else
@@ -324,7 +327,10 @@ static void take_message(struct sock *s, const struct ts_addr *from,
 			st.complete++;
 		}
 	}
-	st.last = ts_now();
+	now = ts_now();
+	if (now - st.last > st.gap)
+		st.gap = now - st.last;
+	st.last = now;
 	if (o.slow_s)
 		usleep(o.slow_s * 1e6);
 	if (o.pause_after && st.received == o.pause_after)

@@ -283,6 +283,7 @@ static void report(bool ok, const struct sum *sum)
 		{ "enobufs", st.enobufs },
 		{ "eagain", st.eagain },
 		{ "stalls", st.stalls },
+		{ "gap_ms", st.gap * 1e3 },
 	};
 	bool timed = o.mode == RECV && st.received;
 	double sec = timed ? st.last - st.first : ts_now() - o.start;
@@ -304,7 +305,7 @@ static void wait_for_go(void)
 	while (o.go && access(o.go, F_OK)) {
 		if (ts_now() > end)
 			ts_die("waited for %s in vain", o.go);
-		usleep(10000);
+		usleep(1000);
 	}
 }
 

@@ -318,7 +318,7 @@ bool rds_path_link_up(struct rds_path *p, u32 epoch);
  */
 void rds_path_peer_instance(struct rds_path *p, u32 instance);
 /* Ours. */
-u32 rds_instance(void);
+u32 rds_instance(const struct rds_path *p);
 /* The peer's port of a link that start() adopts; before link_up(). */
 void rds_path_peer_port(struct rds_path *p, u16 port);
 void rds_path_drop(struct rds_path *p, u32 epoch, int why);
@@ -418,8 +418,8 @@ void rds_path_uncharge(struct rds_path *p, u32 n);
  * have one size).
  */
 void rds_info_emit(struct rds_info_sink *sink, const void *rec, size_t size);
-/* Walk the paths of @t in @net that own a link; @fn runs in process context and may sleep. */
-void rds_transport_walk_paths(struct rds_transport *t, struct net *net,
+/* Walk @t's paths in @net: @all, or those that own a link; @fn: process context, may sleep. */
+void rds_transport_walk_paths(struct rds_transport *t, struct net *net, bool all,
 			      void (*fn)(struct rds_path *p, void *arg), void *arg);
 
 #endif /* _NET_RDS_H */

@@ -99,6 +99,12 @@ void rds_cong_map_put(struct rds_net *rn, struct rds_cong_map *map)
 	call_rcu(&map->rcu, map_free_rcu);
 }
 
+/* The interface of one of the ends if its address is link-local, else 0. */
+static u32 map_scope(const struct rds_conn *c, const struct in6_addr *addr)
+{
+	return rds_addr_is_linklocal(addr) ? c->key.scope : 0;
+}
+
 /**
  * rds_cong_join() - give a new connection its local map(s)
  * @c: connection, not yet published
@@ -107,18 +113,16 @@ void rds_cong_map_put(struct rds_net *rn, struct rds_cong_map *map)
  */
 int rds_cong_join(struct rds_conn *c)
 {
-	u32 lscope = rds_addr_is_linklocal(&c->key.laddr) ? c->key.scope : 0;
-	u32 fscope = rds_addr_is_linklocal(&c->key.faddr) ? c->key.scope : 0;
 	struct rds_cong_map *map;
 
 	if (c->key.trans->type == RDS_TRANS_LOOP) {
-		c->floop = rds_cong_map_get(c->rn, &c->key.faddr, fscope);
+		c->floop = rds_cong_map_get(c->rn, &c->key.faddr, map_scope(c, &c->key.faddr));
 		if (!c->floop)
 			return -ENOMEM;
-		atomic_inc(&c->floop->nr_loop);
+		WRITE_ONCE(c->floop->looped, true);
 		return 0;
 	}
-	map = rds_cong_map_get(c->rn, &c->key.laddr, lscope);
+	map = rds_cong_map_get(c->rn, &c->key.laddr, map_scope(c, &c->key.laddr));
 	if (!map)
 		return -ENOMEM;
 	c->lmap = map;
@@ -135,10 +139,8 @@ int rds_cong_join(struct rds_conn *c)
  */
 void rds_cong_leave(struct rds_conn *c)
 {
-	if (c->floop) {
-		atomic_dec(&c->floop->nr_loop);
+	if (c->floop)
 		rds_cong_map_put(c->rn, c->floop);
-	}
 	if (!c->lmap)
 		return;
 	spin_lock_bh(&c->lmap->lock);
@@ -209,7 +211,7 @@ void rds_cong_update(struct rds_sock *rs)
 	if (now == was)
 		return;
 	cong_publish(rn, rs->map);
-	if (!now && atomic_read(&rs->map->nr_loop)) {
+	if (!now && READ_ONCE(rs->map->looped)) {
 		wake_up_all(&rs->map->wq);
 		cong_notify(rn, 1ULL << (rs->bound.port % RDS_CONG_MONITOR_SIZE));
 	}
@@ -271,6 +273,28 @@ bool rds_cong_test(const struct rds_conn *c, u16 port)
 	const u8 *map = c->floop ? (const u8 *)c->floop->bits : READ_ONCE(c->fmap);
 
 	return map && rds_map_test(map, port);
+}
+
+/**
+ * rds_cong_test_local() - is a port of this end congested?
+ * @c: the connection
+ * @port: port of its local address
+ *
+ * Context: any.
+ */
+bool rds_cong_test_local(const struct rds_conn *c, u16 port)
+{
+	struct rds_cong_key key = {
+		.addr = c->key.laddr, .scope = map_scope(c, &c->key.laddr),
+	};
+	struct rds_cong_map *map;
+	bool congested;
+
+	rcu_read_lock();
+	map = rhashtable_lookup_fast(&c->rn->maps, &key, map_params);
+	congested = map && rds_map_test((const u8 *)map->bits, port);
+	rcu_read_unlock();
+	return congested;
 }
 
 static void cong_mark(struct rds_sock *rs, u16 port)
@@ -539,7 +563,7 @@ void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_i
 
 	rds_ext_parse(h->ext, &e);
 	if (RDS_EXT_HAS(&e, RDS_EXT_GEN_NUM) && e.gen)
-		rds_mprds_generation(p, e.gen, 0);
+		rds_generation_told(p, e.gen, 0);
 	if (!h->len)
 		return;		/* only a carrier of the generation */
 	err = rds_map_valid(h) ? cong_take_map(p, inc, &cleared, &changed) : -EBADMSG;

@@ -14,13 +14,13 @@
  * @lock: guards @conns
  * @conns: connections that announce it, or (loopback) test it
  * @gen: number of changes so far
- * @nr_loop: loopback connections that test it
+ * @looped: a loopback connection has tested it, and may be gone while its senders still wait
  * @wq: loopback senders waiting for a bit to clear
  * @bits: 65536 bits, little endian bytes; atomic bit operations only
  */
 struct rds_cong_map {
 	struct rhash_head node;
-	struct {
+	struct rds_cong_key {
 		struct in6_addr addr;
 		u32 scope;
 	} key;
@@ -29,7 +29,7 @@ struct rds_cong_map {
 	spinlock_t lock;
 	struct list_head conns;
 	atomic_t gen;
-	atomic_t nr_loop;
+	bool looped;
 	wait_queue_head_t wq;
 	unsigned long bits[RDS_CONG_MAP_BYTES / sizeof(long)];
 };
@@ -44,6 +44,7 @@ void rds_cong_link_lost(struct rds_conn *c);
 void rds_cong_update(struct rds_sock *rs);
 void rds_cong_release_port(struct rds_sock *rs);	/* close: clear the bit */
 bool rds_cong_test(const struct rds_conn *c, u16 port);
+bool rds_cong_test_local(const struct rds_conn *c, u16 port);
 /* -ENOBUFS, 0, -ETIMEDOUT, or restart errno; consumes *timeo */
 int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblock, long *timeo);
 void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc);

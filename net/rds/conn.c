@@ -19,13 +19,16 @@
 
 static atomic_t conn_ids;
 
-/* Strangers choose the far address, so all of it is hashed; the rest is our own. */
+/* Strangers choose the far address, root of a user namespace the near one: both are hashed. */
 static u32 conn_key_hash(const void *data, u32 len, u32 seed)
 {
 	const struct rds_conn_key *key = data;
 
-	seed ^= ipv6_addr_hash(&key->laddr) ^ hash32_ptr(key->trans);
-	seed ^= key->scope ^ key->tos << 16 ^ (u32)key->half << 24;
+	if (ipv6_addr_v4mapped(&key->laddr))
+		seed ^= (__force u32)key->laddr.s6_addr32[3];
+	else
+		seed = __ipv6_addr_jhash(&key->laddr, seed);
+	seed ^= hash32_ptr(key->trans) ^ key->scope ^ key->tos << 16 ^ (u32)key->half << 24;
 	return jhash2((__force const u32 *)key->faddr.s6_addr32, 4, seed);
 }
 
@@ -386,11 +389,12 @@ static struct rds_conn *conn_create(struct rds_net *rn, const struct rds_conn_ke
 static void conn_key(struct rds_conn_key *key, const struct rds_transport *t,
 		     const struct in6_addr *laddr, const struct in6_addr *faddr, u32 scope, u8 tos)
 {
-	/* graves hash it by its bytes */
-	BUILD_BUG_ON(sizeof(*key) != offsetofend(struct rds_conn_key, half));
-	*key = (struct rds_conn_key) {
-		.laddr = *laddr, .faddr = *faddr, .trans = t, .scope = scope, .tos = tos,
-	};
+	memset(key, 0, sizeof(*key));	/* graves hash it by its bytes, holes too */
+	key->laddr = *laddr;
+	key->faddr = *faddr;
+	key->trans = t;
+	key->scope = scope;
+	key->tos = tos;
 }
 
 /**
@@ -449,16 +453,41 @@ struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *
 
 /* ---- incoming links --------------------------------------------------------- */
 
+/* Is an incoming link there that is being adopted, or waits for it?  p->lock held. */
+static bool path_has_next(const struct rds_path *p)
+{
+	return p->parked || (p->state == RDS_CONNECTING && p->adopted);
+}
+
 /* Can an incoming link be adopted here at once, or after a tear-down that is under way? */
 static bool path_is_vacant(struct rds_path *p)
 {
 	bool vacant;
 
 	spin_lock_bh(&p->lock);
-	vacant = !p->parked && p->state != RDS_UP &&
-		 !(p->state == RDS_CONNECTING && p->adopted);
+	vacant = p->state != RDS_UP && !path_has_next(p);
 	spin_unlock_bh(&p->lock);
 	return vacant;
+}
+
+static bool path_has_successor(struct rds_path *p)
+{
+	bool has;
+
+	spin_lock_bh(&p->lock);
+	has = path_has_next(p);
+	spin_unlock_bh(&p->lock);
+	return has;
+}
+
+/* Is the link of @p replaced before that of @q?  Not if its successor is there already. */
+static bool path_goes_first(struct rds_path *p, struct rds_path *q)
+{
+	bool p_has = path_has_successor(p), q_has = path_has_successor(q);
+
+	if (p_has != q_has)
+		return q_has;
+	return time_before(READ_ONCE(p->up_since), READ_ONCE(q->up_since));
 }
 
 /**
@@ -489,7 +518,7 @@ struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port)
 	for (i = 0; i < n; i++) {
 		if (path_is_vacant(c->paths[i]))
 			return c->paths[i];
-		if (time_before(READ_ONCE(c->paths[i]->up_since), READ_ONCE(oldest->up_since)))
+		if (path_goes_first(c->paths[i], oldest))
 			oldest = c->paths[i];
 	}
 	return oldest;

@@ -46,6 +46,7 @@
 /**
  * struct rds_net - everything RDS keeps for one network namespace
  * @net: the namespace
+ * @generation: random, not 0: tells peers that this is not the one they knew by our addresses
  * @node: list of all namespaces (main.c)
  * @ports: bound sockets by (address, port, scope); RCU read, rhashtable's own locks
  * @conns: connections by key; RCU read
@@ -75,6 +76,7 @@
  */
 struct rds_net {
 	struct net *net;
+	u32 generation;
 	struct list_head node;
 	struct rhashtable ports;
 	struct rhashtable conns;
@@ -116,7 +118,6 @@ struct rds_net *rds_net(const struct net *net);
 void rds_net_for_each(void (*fn)(struct rds_net *rn, void *arg), void *arg);
 extern struct workqueue_struct *rds_wq;		/* unbound; one item per path and purpose */
 extern struct workqueue_struct *rds_gc_wq;	/* ends connections, waits for works of rds_wq */
-extern u32 rds_generation;			/* random, non-zero, drawn at load */
 
 /* ---- addresses ---------------------------------------------------------- */
 
@@ -154,7 +155,9 @@ struct rds_notifier {
  * @stalled: paths that stopped reading because @mem is above the limit (room.c)
  * @refused: the last message was not charged, memory is short
  * @notes: rds_notifier, oldest first
+ * @nr_notes: their number
  * @zrecords: rds_zrecord, completions of zero-copy sends, oldest first
+ * @nr_zrecords: their number
  * @cong_wait: monitor bits to report when they clear (atomic, not under @lock)
  * @cong_ready: monitor bits to report now (atomic, not under @lock)
  * @congested: our port's bit is set in the local map
@@ -171,10 +174,16 @@ struct rds_rx {
 	bool congested;
 	bool closed;
 	struct list_head notes;
+	u32 nr_notes;
 	struct list_head zrecords;
+	u32 nr_zrecords;
 	atomic64_t cong_wait;
 	atomic64_t cong_ready;
 };
+
+/* What a socket need not have read to send with zero copy, or operations it wants to hear of. */
+#define RDS_ZRECORDS_MAX	1024
+#define RDS_NOTES_MAX		8192
 
 /**
  * struct rds_zrecord - one completion record under construction or ready
@@ -204,6 +213,7 @@ struct rds_zrecord {
  * @scope: socket scope
  * @tos: type of service; socket lock
  * @tos_used: a message was sent: the TOS is fixed
+ * @pins_left: messages with pages of the user stayed on a path when they were cancelled
  * @recverr: RDS_RECVERR
  * @monitor: RDS_CONG_MONITOR
  * @cong_seen: rds_net.cong_gen at the last poll that reported it
@@ -226,6 +236,7 @@ struct rds_sock {
 	bool trans_chosen;
 	bool has_peer;
 	bool tos_used;
+	bool pins_left;
 	bool recverr;
 	bool monitor;
 	u8 tos;
@@ -310,6 +321,7 @@ struct rds_message *rds_message_from_user(struct rds_sock *rs, struct iov_iter *
 struct rds_message *rds_message_zerocopy(struct rds_sock *rs, struct iov_iter *from, size_t len,
 					 u32 cookie, int *err);
 struct rds_message *rds_message_control(gfp_t gfp);	/* ping, pong */
+void rds_message_unpin(struct rds_message *m);
 /* Payload [off, off+n) of @m into @to. */
 int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *to, size_t n);
 bool rds_tx_writable(const struct rds_sock *rs);
@@ -471,6 +483,8 @@ struct rds_path {
  * @want_paths: path count announced by the peer, 0 = unknown
  * @peer_sport_idx: peer encodes the path in its source port
  * @greeted: epoch of the link of path 0 by which a handshake pong came
+ * @greeted_gen: @peer_gen of then
+ * @told: epoch of the link of path 0 by which @peer_gen was told
  * @dead: being destroyed: no path is added, no work queued
  * @closing: senders and new links have to wait whether it goes (expire.c); @setup to write
  * @going: it goes; @setup
@@ -522,6 +536,8 @@ struct rds_conn {
 	u32 want_paths;
 	bool peer_sport_idx;
 	u32 greeted;
+	u32 greeted_gen;
+	u32 told;
 	bool dead;
 	u64 fanout_seq;
 	bool fanout_open;
@@ -602,11 +618,9 @@ void rds_path_look_later(struct rds_path *p);
 /* mprds.c */
 struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, u16 dport, unsigned int *npaths);
 void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h);
-void rds_mprds_generation(struct rds_path *p, u32 gen, u64 seq);
 void rds_mprds_link_up(struct rds_path *p);
 bool rds_mprds_greet_again(struct rds_path *p);
-void rds_mprds_fresh_link(struct rds_path *p);	/* path->lock held */
-void rds_mprds_ext(u8 ext[RDS_EXT_LEN]);
+void rds_mprds_ext(const struct rds_path *p, u8 ext[RDS_EXT_LEN]);
 bool rds_mprds_may_send(struct rds_path *p);
 void rds_mprds_path0_acked(struct rds_conn *c);
 void rds_mprds_fold_path(struct rds_path *p);
@@ -614,6 +628,10 @@ bool rds_mprds_may_start(const struct rds_path *p);
 unsigned int rds_mprds_guess(struct rds_conn *c);
 bool rds_mprds_apply(struct rds_conn *c);
 void rds_mprds_work(struct work_struct *work);
+
+/* generation.c */
+void rds_generation_told(struct rds_path *p, u32 gen, u64 seq);
+void rds_generation_fresh_link(struct rds_path *p);	/* path->lock held */
 
 /* legacy.c */
 bool rds_legacy_peer(const struct rds_conn *c);
@@ -638,8 +656,9 @@ void rds_recv_target(struct rds_net *rn, const struct in6_addr *dst, u16 port, u
 		     struct rds_rx_batch *b);
 
 /* notify.c */
-void rds_notify_zcopy(struct rds_sock *rs, u32 cookie);		/* process context */
+void rds_notify_zcopy(struct rds_pin *pin);
 bool rds_cmsg_room(const struct msghdr *msg, size_t size);
+bool rds_note_room(const struct msghdr *msg);
 bool rds_zcopy_room(const struct sock *sk, const struct msghdr *msg);
 void rds_recv_returned(struct rds_sock *rs);
 int rds_recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags);

@@ -47,6 +47,7 @@ struct rds_conn_user {
  * @rcu: freed after a grace period
  * @key: the connection's
  * @peer_gen: generation of the peer's instance
+ * @paths: path count of a peer whose ports tell the path, else 0
  * @rx_gen: for each path
  * @next_rx: sequence expected next on each path
  */
@@ -56,6 +57,7 @@ struct rds_conn_grave {
 	struct rcu_head rcu;
 	struct rds_conn_key key;
 	u32 peer_gen;
+	u32 paths;
 	u32 rx_gen[RDS_MAX_PATHS];
 	u64 next_rx[RDS_MAX_PATHS];
 };
@@ -123,6 +125,7 @@ static void conn_record(struct rds_conn *c, struct rds_conn_grave *g)
 
 	g->key = c->key;
 	g->peer_gen = READ_ONCE(c->peer_gen);
+	g->paths = READ_ONCE(c->peer_sport_idx) ? READ_ONCE(c->want_paths) : 0;
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
 		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
 
@@ -179,7 +182,8 @@ static bool conn_bury(struct rds_conn *c, struct rds_conn_grave *g)
  * rds_conn_remember() - a new path begins where a connection that was given up has ended
  * @p: the path, not published
  *
- * The record stays until the connection is given up again or others need the place.
+ * The record stays until the connection is given up again or others need the place.  A peer who
+ * has not noticed may come by all its paths at once: they are told apart from the first link on.
  */
 void rds_conn_remember(struct rds_path *p)
 {
@@ -192,8 +196,11 @@ void rds_conn_remember(struct rds_path *p)
 	rcu_read_lock();
 	g = rhashtable_lookup(&rn->graves, &c->key, grave_params);
 	if (g) {
-		if (!p->index)
+		if (!p->index) {
 			WRITE_ONCE(c->peer_gen, g->peer_gen);
+			WRITE_ONCE(c->want_paths, g->paths);
+			WRITE_ONCE(c->peer_sport_idx, !!g->paths);
+		}
 		p->next_rx = g->next_rx[p->index];
 		p->rx_gen = g->rx_gen[p->index];
 	} else {

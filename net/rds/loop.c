@@ -57,6 +57,11 @@ static void loop_ping(struct rds_path *p, const struct rds_hdr *h)
 		return;
 	}
 	rds_stat_inc(recv_ping);
+	if (rds_cong_test_local(p->conn, h->sport)) {
+		rds_stat_inc(cong_send_error);
+		rds_drop(p, h, RDS_DROP_PONG_CONGESTED);
+		return;
+	}
 	rds_path_pong(p, h);
 }
 

@@ -13,7 +13,6 @@
 
 struct workqueue_struct *rds_wq;
 struct workqueue_struct *rds_gc_wq;
-u32 rds_generation;
 
 /* Kept for configurations that set it; at least 2, because 0 and 1 once meant "never". */
 int rds_send_batch_count = 1024;
@@ -58,6 +57,8 @@ static int __net_init init_net_part(struct net *net)
 	int err;
 
 	rn->net = net;
+	while (!rn->generation)
+		rn->generation = get_random_u32();
 	spin_lock_init(&rn->lock);
 	INIT_LIST_HEAD(&rn->conn_list);
 	INIT_HLIST_HEAD(&rn->sockets);
@@ -131,8 +132,6 @@ static int __init rds_init(void)
 	int err;
 
 	rds_send_batch_count = max(rds_send_batch_count, 2);
-	while (!rds_generation)
-		rds_generation = get_random_u32();
 
 	rds_wq = alloc_workqueue("krdsd", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!rds_wq)

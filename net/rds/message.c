@@ -91,7 +91,8 @@ struct rds_message *rds_message_from_user(struct rds_sock *rs, struct iov_iter *
  * @from: payload
  * @len: its length
  * @cookie: cookie of the completion
- * @err: set to -ENOMEM or -EFAULT when NULL is returned
+ * @err: set to -ENOMEM, -EFAULT, or -ENOBUFS (too many completions have not been read) when NULL
+ *	is returned
  *
  * No completion is produced until the message was queued (rds_pin.notify).
  *
@@ -101,10 +102,14 @@ struct rds_message *rds_message_from_user(struct rds_sock *rs, struct iov_iter *
 struct rds_message *rds_message_zerocopy(struct rds_sock *rs, struct iov_iter *from, size_t len,
 					 u32 cookie, int *err)
 {
-	struct rds_message *m = message_alloc(0, GFP_KERNEL_ACCOUNT);
+	struct rds_message *m;
 	struct rds_pin *pin;
 
+	*err = -ENOBUFS;
+	if (READ_ONCE(rs->rx.nr_zrecords) >= RDS_ZRECORDS_MAX)
+		return NULL;
 	*err = -ENOMEM;
+	m = message_alloc(0, GFP_KERNEL_ACCOUNT);
 	if (!m)
 		return NULL;
 	m->len = len;
@@ -114,12 +119,37 @@ struct rds_message *rds_message_zerocopy(struct rds_sock *rs, struct iov_iter *f
 		rds_message_put(m);
 		return NULL;
 	}
+	m->pin = pin;
+	pin->record = kzalloc(sizeof(*pin->record), GFP_KERNEL_ACCOUNT);
+	if (!pin->record) {
+		rds_message_unpin(m);
+		rds_message_put(m);
+		return NULL;
+	}
+	pin->record->cookies.num = 1;
+	pin->record->cookies.cookies[0] = cookie;
 	sock_hold(rds_rs_to_sk(rs));
 	pin->rs = rs;
-	pin->cookie = cookie;
-	m->pin = pin;
 	*err = 0;
 	return m;
+}
+
+/**
+ * rds_message_unpin() - a message that was not queued gives the user's pages back
+ * @m: message, its only reference is the caller's
+ *
+ * At once, so that the next one does not find them accounted still.
+ *
+ * Context: process, may sleep.
+ */
+void rds_message_unpin(struct rds_message *m)
+{
+	if (!m->pin)
+		return;
+	rds_pin_drop(m->pin);
+	m->pin = NULL;
+	m->bvec = NULL;
+	m->nr_bvec = 0;
 }
 
 /**
@@ -281,6 +311,7 @@ bool rds_tx_admit(struct rds_sock *rs, u32 len)
  */
 void rds_tx_write_space(struct sock *sk)
 {
+	smp_mb();	/* who releases sees the new limit, or what he released is seen here */
 	if (rds_tx_writable(rds_sk(sk)))
 		rds_sock_wake(sk);
 }
@@ -291,20 +322,18 @@ void rds_tx_write_space(struct sock *sk)
  * @bytes: their payload
  * @msgs: their number
  *
- * Wakes sleepers once, when the send buffer stops being full by either measure; and a lingering close when
- * nothing is left.  Any context, no locks held.
+ * Wakes sleepers once, when the send buffer stops being full by either measure; and a
+ * lingering close when nothing is left.  Any context, no locks held.
  */
 void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs)
 {
 	int left = atomic_sub_return(bytes, &rs->tx_bytes);
+	/* Full barrier: a closer, and a limit, that has seen what was left is seen here. */
+	int nr = atomic_sub_return(msgs, &rs->tx_msgs);
 	int limit = rds_sndbuf(rs), max_msgs = tx_max_msgs(rs);
-	int nr;
 
 	if (bytes && !left)
 		rds_stat_inc(send_queue_empty);
-	/* Full barrier: a closer that sees messages left is seen as closing here. */
-	nr = atomic_sub_return(msgs, &rs->tx_msgs);
-
 	if ((left < limit && left + (int)bytes >= limit) ||
 	    (nr < max_msgs && nr + (int)msgs >= max_msgs) ||
 	    (!nr && READ_ONCE(rs->rx.closed)))

@@ -3,12 +3,11 @@
  * Multipath: the handshake that learns the path count and the peer's generation, the
  * choice of a path, and the order at fan-out.
  *
- * Handshake frames arrive in softirq; they only record what the peer said and queue
- * mprds_work, which allocates paths in process context.  The number of paths that links
- * are made and taken for only grows: a smaller count is counted and ignored (hazard D20).
- * Our own messages are spread over more than one path once and then keep to that number,
- * because a socket that changed its path could be overtaken by itself; but all are put on path
- * 0 if the peer turns out to be one that mixes up the others.
+ * Handshake frames arrive in softirq; they only record what the peer said and queue mprds_work,
+ * which allocates paths in process context.  The number of paths that links are made and taken
+ * for only grows: a smaller count is counted and ignored (hazard D20).  Our own messages are
+ * spread once, because a socket that changed its path could be overtaken by itself; but all are
+ * put on path 0 if the peer turns out to be one that mixes up the others.
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
@@ -18,7 +17,9 @@
 
 /* Unanswered handshake pings on one link. */
 #define MAX_GREETINGS	10
-/* How long the links of a peer may be faster than its answer. */
+/* After so many of them it is looked for other signs that the peer knows our paths. */
+#define FEW_GREETINGS	3
+/* How long links may be faster than the answer. */
 #define GREETING_TIME	(5 * HZ)
 /* Pause before paths are allocated again after a shortage of memory. */
 #define MPRDS_RETRY_DELAY	(HZ / 20 + 1)
@@ -49,12 +50,13 @@ struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, u16 dport, unsi
 
 /**
  * rds_mprds_ext() - the extension headers of our handshake frames
+ * @p: path
  * @ext: extension area, zeroed
  */
-void rds_mprds_ext(u8 ext[RDS_EXT_LEN])
+void rds_mprds_ext(const struct rds_path *p, u8 ext[RDS_EXT_LEN])
 {
 	rds_ext_put_u16(ext, RDS_EXT_NPATHS, RDS_MAX_PATHS);
-	rds_ext_put_u32(ext, RDS_EXT_GEN_NUM, rds_generation);
+	rds_ext_put_u32(ext, RDS_EXT_GEN_NUM, p->conn->rn->generation);
 	rds_ext_put_u8(ext, RDS_EXT_SPORT_IDX, 0);
 }
 
@@ -225,6 +227,25 @@ static void mprds_forget_pings(struct rds_path *p)
 	spin_unlock_bh(&c->lock);
 }
 
+/*
+ * No pong comes: pings are off by now, or behind a message that is not read.  But a peer that has
+ * answered before, and begins this link with the generation of then, knows our paths.
+ */
+static void mprds_recognise(struct rds_path *p0)
+{
+	struct rds_conn *c = p0->conn;
+	u32 epoch = READ_ONCE(p0->epoch);
+	bool same;
+
+	spin_lock_bh(&c->lock);
+	same = c->greeted && c->greeted_gen && c->greeted_gen == c->peer_gen && c->told == epoch;
+	if (same)
+		WRITE_ONCE(c->greeted, epoch);
+	spin_unlock_bh(&c->lock);
+	if (same)
+		mprds_want_all(c);
+}
+
 /**
  * rds_mprds_greet_again() - repeat a handshake ping that got no answer
  * @p: the path
@@ -243,6 +264,8 @@ bool rds_mprds_greet_again(struct rds_path *p)
 		fanout_give_up(c);
 		return false;
 	}
+	if (p->greetings >= FEW_GREETINGS)
+		mprds_recognise(p);
 	WRITE_ONCE(p->greetings, p->greetings + 1);
 	mprds_greet(p);
 	return true;
@@ -264,111 +287,12 @@ void rds_mprds_link_up(struct rds_path *p)
 	if (!p->index)
 		mprds_forget_pings(p);
 	/*
-	 * A legacy peer that restarted may have come by a link that we took for another
-	 * path; it must learn our path count all the same, or the others stay down.  If path 0
-	 * is down too, it may be one that is legacy only now.
+	 * A legacy peer that restarted may have come by a link that we took for another path; it
+	 * must learn our path count all the same.  If path 0 is down, it may be legacy only now.
 	 */
 	if (!p->index || rds_legacy_peer(c) || !rds_path_is_up(c->paths[0]))
 		mprds_greet(p);
 	mprds_want_all(c);
-}
-
-/* ---- generation ------------------------------------------------------------- */
-
-/*
- * A path other than the one that told us: reset, unless its link may still be that of the
- * old instance; then rds_mprds_fresh_link() does it.
- */
-static void mprds_reset_other(struct rds_path *q, u32 gen)
-{
-	bool fresh;
-
-	spin_lock_bh(&q->lock);
-	fresh = !rds_state_has_link(q->state) || (q->state == RDS_UP && !q->rx_frames);
-	if (q->rx_gen != gen && (!q->rx_gen || fresh)) {
-		if (q->rx_gen)
-			q->next_rx = 0;
-		q->rx_gen = gen;
-	}
-	spin_unlock_bh(&q->lock);
-}
-
-/**
- * rds_mprds_fresh_link() - a new link begins: does it belong to a new peer instance?
- * @p: the path
- *
- * For a path whose old link was still up when another path learned of the new instance.
- */
-void rds_mprds_fresh_link(struct rds_path *p)
-{
-	u32 gen = READ_ONCE(p->conn->peer_gen);
-
-	lockdep_assert_held(&p->lock);
-	if (gen && p->rx_gen && p->rx_gen != gen) {
-		p->next_rx = 0;
-		p->rx_gen = gen;
-	}
-}
-
-/**
- * rds_mprds_generation() - a frame told the generation of the peer's instance
- * @p: path it came by
- * @gen: generation, non-zero
- * @seq: sequence of the frame, 0 for a control frame at the head of a link
- *
- * A changed generation means the peer restarted: what we expect next starts again.  Our
- * own numbering goes on, because a fresh receiver accepts any first number, and so no
- * queued message is lost or renumbered.
- *
- * Context: any; one caller at a time per path.
- */
-void rds_mprds_generation(struct rds_path *p, u32 gen, u64 seq)
-{
-	struct rds_conn *c = p->conn;
-	u32 known;
-	unsigned int i;
-
-	spin_lock_bh(&p->lock);
-	if (p->rx_gen && p->rx_gen != gen)
-		p->next_rx = seq ? seq + 1 : 0;
-	p->rx_gen = gen;
-	spin_unlock_bh(&p->lock);
-
-	spin_lock_bh(&c->lock);
-	known = c->peer_gen;
-	WRITE_ONCE(c->peer_gen, gen);
-	spin_unlock_bh(&c->lock);
-	if (known == gen)
-		return;
-	if (known)
-		rds_stat_inc(recv_generation_change);
-	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		struct rds_path *q = smp_load_acquire(&c->paths[i]);	/* published complete */
-
-		if (q && q != p)
-			mprds_reset_other(q, gen);
-	}
-}
-
-/**
- * rds_path_peer_instance() - what the peer says of itself when a link is made
- * @p: path
- * @instance: differs from one start of the peer to the next; 0 = it does not say
- *
- * Context: any, before the link is up.
- */
-void rds_path_peer_instance(struct rds_path *p, u32 instance)
-{
-	if (instance)
-		rds_mprds_generation(p, instance, 0);
-}
-
-/**
- * rds_instance() - what we say of ourselves
- */
-u32 rds_instance(void)
-{
-	return rds_generation;
 }
 
 /* ---- handshake ---------------------------------------------------------------- */
@@ -394,12 +318,13 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	if (e.unknown)
 		rds_stat_inc(recv_ext_unknown);
 	if (RDS_EXT_HAS(&e, RDS_EXT_GEN_NUM) && e.gen)
-		rds_mprds_generation(p, e.gen, h->seq);
-
-	if (pong)
-		WRITE_ONCE(c->greeted, READ_ONCE(p->epoch));
+		rds_generation_told(p, e.gen, h->seq);
 
 	spin_lock_bh(&c->lock);
+	if (pong) {
+		WRITE_ONCE(c->greeted, READ_ONCE(p->epoch));
+		c->greeted_gen = c->peer_gen;
+	}
 	if (pong && c->pongs < c->pings)
 		WRITE_ONCE(c->pongs, c->pongs + 1);
 	most = max(c->npaths, c->want_paths);

@@ -126,6 +126,14 @@ int rds_mr_register(struct rds_sock *rs, const struct rds_get_mr_args *args, u64
 	return 0;
 }
 
+/* End what was given up, by messages that use it up too. */
+static void mr_flush(struct rds_sock *rs, const struct rds_rdma_ops *ops)
+{
+	xa_lock_bh(&rs->mrs);
+	xa_unlock_bh(&rs->mrs);
+	ops->mr_flush();
+}
+
 /**
  * rds_mr_free() - end a region
  * @rs: its socket
@@ -137,7 +145,9 @@ int rds_mr_register(struct rds_sock *rs, const struct rds_get_mr_args *args, u64
  */
 int rds_mr_free(struct rds_sock *rs, u64 cookie, bool invalidate)
 {
-	const struct rds_rdma_ops *ops = rds_is_bound(rs) ? rs->trans->rdma : NULL;
+	/* One that was chosen stays, bound or not, and has nothing to flush before. */
+	const struct rds_transport *t = rds_is_bound(rs) || !cookie ? READ_ONCE(rs->trans) : NULL;
+	const struct rds_rdma_ops *ops = t ? t->rdma : NULL;
 	struct rds_mr *mr;
 
 	if (!ops)
@@ -150,7 +160,7 @@ int rds_mr_free(struct rds_sock *rs, u64 cookie, bool invalidate)
 		ops->mr_unmap(mr);
 	}
 	if (invalidate || !cookie)
-		ops->mr_flush();
+		mr_flush(rs, ops);
 	return 0;
 }
 
@@ -190,13 +200,11 @@ void rds_mr_used(struct rds_sock *rs, u32 key)
 	mr = xa_load(&rs->mrs, key);
 	if (mr)
 		mr->ops->mr_sync(mr, false);
-	if (mr && mr->use_once)
+	if (mr && mr->use_once) {
 		__xa_erase(&rs->mrs, key);
-	else
-		mr = NULL;
+		mr->ops->mr_unmap(mr);	/* who does not find it any more can flush it */
+	}
 	xa_unlock_bh(&rs->mrs);
-	if (mr)
-		mr->ops->mr_unmap(mr);
 }
 
 /**
@@ -219,5 +227,5 @@ void rds_mr_release_all(struct rds_sock *rs)
 		if (mr)
 			ops->mr_unmap(mr);
 	}
-	ops->mr_flush();
+	mr_flush(rs, ops);
 }

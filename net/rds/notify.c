@@ -14,30 +14,30 @@
 
 /**
  * rds_notify_zcopy() - report the completion of a zero-copy send
- * @rs: sending socket
- * @cookie: its cookie
+ * @pin: of the message; its record is taken if the last one of the socket is full
  *
- * Context: process, may sleep.
+ * Context: process.
  */
-void rds_notify_zcopy(struct rds_sock *rs, u32 cookie)
+void rds_notify_zcopy(struct rds_pin *pin)
 {
-	struct rds_zrecord *z, *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL | __GFP_NOFAIL);
+	struct rds_sock *rs = pin->rs;
 	struct sock *sk = rds_rs_to_sk(rs);
+	struct rds_zrecord *z;
 
 	spin_lock_bh(&rs->rx.lock);
 	if (rs->rx.closed)
 		goto out;
 	z = list_empty(&rs->rx.zrecords) ? NULL :
 	    list_last_entry(&rs->rx.zrecords, struct rds_zrecord, node);
-	if (!z || z->cookies.num == RDS_MAX_ZCOOKIES) {
-		z = fresh;
-		fresh = NULL;
-		list_add_tail(&z->node, &rs->rx.zrecords);
+	if (z && z->cookies.num < RDS_MAX_ZCOOKIES) {
+		z->cookies.cookies[z->cookies.num++] = pin->record->cookies.cookies[0];
+	} else {
+		list_add_tail(&pin->record->node, &rs->rx.zrecords);
+		WRITE_ONCE(rs->rx.nr_zrecords, rs->rx.nr_zrecords + 1);
+		pin->record = NULL;
 	}
-	z->cookies.cookies[z->cookies.num++] = cookie;
 out:
 	spin_unlock_bh(&rs->rx.lock);
-	kfree(fresh);
 	rds_stat_inc(zcopy_completed);
 	sk->sk_data_ready(sk);
 }
@@ -55,6 +55,21 @@ bool rds_cmsg_room(const struct msghdr *msg, size_t size)
 	size_t hdr = compat ? sizeof(struct compat_cmsghdr) : CMSG_LEN(0);
 
 	return msg->msg_control_user && msg->msg_controllen >= hdr + size;
+}
+
+/**
+ * rds_note_room() - is there for a status notification?
+ * @msg: of recvmsg()
+ *
+ * A 32-bit program's structure may end with its last member: then the padding is cut off.
+ */
+bool rds_note_room(const struct msghdr *msg)
+{
+	size_t size = sizeof(struct rds_rdma_notify);
+
+	if (msg->msg_flags & MSG_CMSG_COMPAT)
+		size = offsetofend(struct rds_rdma_notify, status);
+	return rds_cmsg_room(msg, size);
 }
 
 /**
@@ -110,7 +125,7 @@ static int peek_notes(struct rds_sock *rs, struct msghdr *msg)
 		seen[have++] = *n;
 	}
 	spin_unlock_bh(&rs->rx.lock);
-	for (i = 0; i < have && rds_cmsg_room(msg, sizeof(struct rds_rdma_notify)) && !err; i++)
+	for (i = 0; i < have && rds_note_room(msg) && !err; i++)
 		err = put_note(msg, &seen[i]);
 	return err ?: i;
 }
@@ -133,8 +148,7 @@ int rds_recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags)
 	int err = 0, nr = 0;
 	bool left;
 
-	if (list_empty_careful(&rs->rx.notes) ||
-	    !rds_cmsg_room(msg, sizeof(struct rds_rdma_notify)))
+	if (list_empty_careful(&rs->rx.notes) || !rds_note_room(msg))
 		return 0;
 	if (flags & MSG_PEEK)
 		return peek_notes(rs, msg);
@@ -143,7 +157,7 @@ int rds_recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags)
 	spin_unlock_bh(&rs->rx.lock);
 
 	list_for_each_entry_safe(n, next, &taken, node) {
-		if (!rds_cmsg_room(msg, sizeof(struct rds_rdma_notify)))
+		if (!rds_note_room(msg))
 			break;
 		err = put_note(msg, n);
 		if (err)
@@ -153,6 +167,7 @@ int rds_recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags)
 		kfree(n);
 	}
 	spin_lock_bh(&rs->rx.lock);
+	WRITE_ONCE(rs->rx.nr_notes, rs->rx.nr_notes - nr);
 	left = !list_empty(&taken);
 	list_splice(&taken, &rs->rx.notes);
 	spin_unlock_bh(&rs->rx.lock);
@@ -205,8 +220,10 @@ int rds_recv_zcopy(struct rds_sock *rs, struct msghdr *msg, int flags)
 	z = list_first_entry_or_null(&rs->rx.zrecords, struct rds_zrecord, node);
 	if (z)
 		out = z->cookies;
-	if (z && !(flags & MSG_PEEK))
+	if (z && !(flags & MSG_PEEK)) {
 		list_del(&z->node);
+		WRITE_ONCE(rs->rx.nr_zrecords, rs->rx.nr_zrecords - 1);
+	}
 	spin_unlock_bh(&rs->rx.lock);
 	if (!z)
 		return 0;
@@ -216,6 +233,7 @@ int rds_recv_zcopy(struct rds_sock *rs, struct msghdr *msg, int flags)
 	if (err) {
 		spin_lock_bh(&rs->rx.lock);
 		list_add(&z->node, &rs->rx.zrecords);
+		WRITE_ONCE(rs->rx.nr_zrecords, rs->rx.nr_zrecords + 1);
 		spin_unlock_bh(&rs->rx.lock);
 		rds_recv_returned(rs);
 		return err;

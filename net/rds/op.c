@@ -96,6 +96,8 @@ static int op_add(struct rds_sock *rs, struct rds_op_part *part, enum rds_op_kin
 
 	part->notify = flags & RDS_RDMA_NOTIFY_ME;
 	if (part->notify || READ_ONCE(rs->recverr)) {
+		if (READ_ONCE(rs->rx.nr_notes) >= RDS_NOTES_MAX)
+			return -ENOBUFS;
 		note = kmalloc(sizeof(*note), GFP_KERNEL_ACCOUNT);
 		if (!note)
 			return -ENOMEM;
@@ -216,6 +218,7 @@ static void op_report(struct rds_sock *rs, struct rds_notifier *note, int status
 	spin_lock_bh(&rs->rx.lock);
 	if (!rs->rx.closed) {
 		list_add_tail(&note->node, &rs->rx.notes);
+		WRITE_ONCE(rs->rx.nr_notes, rs->rx.nr_notes + 1);
 		note = NULL;
 	}
 	spin_unlock_bh(&rs->rx.lock);
@@ -355,8 +358,9 @@ void rds_op_done(struct rds_path *p, struct rds_message *m, enum rds_op_nr nr, i
 	LIST_HEAD(out);
 
 	spin_lock_bh(&p->lock);
-	part->state = status == RDS_RDMA_SUCCESS ? RDS_OP_OK : RDS_OP_FAILED;
+	/* Who has taken the message reports what was not done by then. */
 	if (!m->op->taken) {
+		part->state = status == RDS_RDMA_SUCCESS ? RDS_OP_OK : RDS_OP_FAILED;
 		note = op_note(part, status);
 		if (m->op->acked && op_all(m->op, RDS_OP_OK)) {
 			m->op->taken = true;

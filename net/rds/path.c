@@ -117,7 +117,7 @@ int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport)
 	m->dport = dport;
 	if ((sport == RDS_PORT_PROBE || dport == RDS_PORT_PROBE) &&
 	    p->conn->key.trans->max_paths > 1)
-		rds_mprds_ext(m->ext);
+		rds_mprds_ext(p, m->ext);
 	err = rds_path_enqueue(p, m, 0);
 	if (err) {
 		rds_message_put(m);
@@ -297,7 +297,7 @@ size_t rds_path_pull_control(struct rds_path *p, u8 *buf)
 		return 0;
 	WRITE_ONCE(p->control_due, false);
 	if (p->conn->key.trans->caps & RDS_CAP_HANDSHAKE)
-		rds_ext_put_u32(h.ext, RDS_EXT_GEN_NUM, rds_generation);
+		rds_ext_put_u32(h.ext, RDS_EXT_GEN_NUM, p->conn->rn->generation);
 	if (!p->index) {
 		rds_cong_snapshot(p->conn, buf + RDS_HDR_LEN);
 		h.len = RDS_CONG_MAP_BYTES;
@@ -467,6 +467,17 @@ static bool purge_matches(const struct rds_message *m, const struct rds_sock *rs
 	return !rs || (m->rs == rs && (!dport || m->dport == *dport));
 }
 
+/* A message that stays has a completion to come: for a socket that is closed no more. */
+static u32 purge_pin(struct rds_pin *pin, struct rds_sock *rs, enum rds_drop_reason why)
+{
+	if (why != RDS_DROP_CLOSED) {
+		WRITE_ONCE(rs->pins_left, true);
+		return 0;
+	}
+	pin->rs = NULL;
+	return 1;
+}
+
 /**
  * rds_path_purge() - take a socket's messages off the path
  * @p: the path
@@ -477,7 +488,8 @@ static bool purge_matches(const struct rds_message *m, const struct rds_sock *rs
  *
  * A zero-copy message that the transport has taken may still be read from the user's pages,
  * for the first time or again.  It leaves the socket but stays on the path, and its completion
- * comes, when it is acknowledged or the link is gone.
+ * comes, when it is acknowledged or the link is gone.  A socket that is closed needs none: nothing
+ * is left that holds it, and with it its namespace, for as long as the peer likes.
  *
  * Context: any.
  */
@@ -486,12 +498,14 @@ void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
 {
 	struct list_head *lists[] = { &p->sent, &p->queue };
 	struct rds_message *m, *next;
-	u32 bytes = 0, left = 0;
+	u32 bytes = 0, left = 0, pins = 0;
 	unsigned int i;
 
 	spin_lock_bh(&p->lock);
 	for (i = 0; i < ARRAY_SIZE(lists); i++) {
 		list_for_each_entry_safe(m, next, lists[i], node) {
+			if (rs && why == RDS_DROP_CLOSED && !m->rs && m->pin && m->pin->rs == rs)
+				pins += purge_pin(m->pin, rs, why);	/* cancelled before */
 			if (!purge_matches(m, rs, dport))
 				continue;
 			if (m->rs || m->control)
@@ -501,6 +515,7 @@ void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
 				left++;
 				m->charge = 0;
 				WRITE_ONCE(m->rs, NULL);
+				pins += purge_pin(m->pin, rs, why);
 				continue;
 			}
 			if (m->op)
@@ -514,7 +529,7 @@ void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
 	spin_unlock_bh(&p->lock);
 	if (left)
 		rds_tx_release(rs, bytes, left);
-	while (left--)
+	for (left += pins; left; left--)
 		rds_sock_put(rs);
 	if (!p->index)
 		rds_mprds_path0_acked(p->conn);

@@ -17,9 +17,10 @@ static void pin_free(struct rds_pin *pin)
 	mm_unaccount_pinned_pages(&pin->mmp);
 	if (pin->rs) {
 		if (pin->notify)
-			rds_notify_zcopy(pin->rs, pin->cookie);
+			rds_notify_zcopy(pin);
 		rds_sock_put(pin->rs);
 	}
+	kfree(pin->record);
 	kvfree(pin->bvec);
 	kvfree(pin);
 }
@@ -152,6 +153,9 @@ static u32 vec_next(struct rds_iovec *v)
 	return n;
 }
 
+/* Devices, and what bounces for them, do not take entries of any length. */
+#define SG_ENTRY_MAX	SZ_64K
+
 /* Does a piece at the start of @next go on where the one that ends with @last ends? */
 static bool pages_join(struct page *last, struct page *next)
 {
@@ -171,14 +175,14 @@ static unsigned int pin_fill_sg(struct rds_pin *pin, const struct rds_iovec *vec
 
 	for (i = 0; i < n; i++) {
 		struct rds_iovec left = vec[i];
-		bool first = true;
+		u32 run = 0;
 
 		for (; left.bytes; page++) {
 			u32 off = offset_in_page(left.addr);
 			u32 len = vec_next(&left);
-			bool join = !first && pages_join(page[-1], *page);
+			bool join = run && run + len <= SG_ENTRY_MAX && pages_join(page[-1], *page);
 
-			first = false;
+			run = join ? run + len : len;
 			nents += !join;
 			if (!sg)
 				continue;

@@ -15,10 +15,15 @@
 #define PORT_FIRST	2	/* 0 means "any", 1 is reserved for the handshake */
 #define PORT_COUNT	(65536 - PORT_FIRST)
 
-/* The addresses are our own: nobody can choose many of them whose words add up to the same. */
+/*
+ * Root of a user namespace has all the addresses he wants: no two may meet whatever the seed, as
+ * they would if their words were added up before.
+ */
 static u32 addr_hash(const struct rds_addr *a, u32 seed)
 {
-	return jhash_3words(ipv6_addr_hash(&a->ip), a->port, a->scope, seed);
+	if (!ipv6_addr_v4mapped(&a->ip))
+		seed = __ipv6_addr_jhash(&a->ip, seed);
+	return jhash_3words((__force u32)a->ip.s6_addr32[3], a->port, a->scope, seed);
 }
 
 static u32 key_hash(const void *data, u32 len, u32 seed)
@@ -59,7 +64,10 @@ static int claim(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr 
 	rs->bound = *a;
 	rs->bound.port = port;
 	sock_hold(&rs->sk);
-	err = rhashtable_lookup_insert_key(&rn->ports, &rs->bound, &rs->port_node, port_params);
+	/* Busy is the table's work that makes room. */
+	while ((err = rhashtable_lookup_insert_key(&rn->ports, &rs->bound, &rs->port_node,
+						   port_params)) == -EBUSY)
+		cond_resched();
 	if (!err)
 		return 0;
 	sock_put(&rs->sk);

@@ -14,6 +14,7 @@
 
 struct rds_message;
 struct rds_sock;
+struct rds_zrecord;
 
 /* pin.c */
 /**
@@ -21,7 +22,7 @@ struct rds_sock;
  * @rs: socket to notify, counted, or NULL
  * @mmp: locked-memory accounting
  * @work: release runs in process context
- * @cookie: zero-copy cookie
+ * @record: zero-copy completion with this cookie alone, or NULL
  * @notify: a completion is due (set once the message was queued)
  * @dirty: the device may have written
  * @bvec: the pieces of a message, or NULL
@@ -33,7 +34,7 @@ struct rds_pin {
 	struct mmpin mmp;
 	struct bio_vec *bvec;
 	struct work_struct work;
-	u32 cookie;
+	struct rds_zrecord *record;
 	bool notify;
 	bool dirty;
 	unsigned int nr;

@@ -424,10 +424,12 @@ static int recv_data_cmsgs(struct rds_sock *rs, struct msghdr *msg, struct rds_i
 	return err;
 }
 
-static void recv_put_name(struct msghdr *msg, const struct rds_incoming *inc)
+static void recv_put_name(const struct rds_sock *rs, struct msghdr *msg,
+			  const struct rds_incoming *inc)
 {
-	struct rds_addr from = { .ip = inc->saddr, .port = inc->sport, .scope = inc->scope };
+	struct rds_addr from = { .ip = inc->saddr, .port = inc->sport };
 
+	from.scope = inc->scope ?: READ_ONCE(rs->scope);
 	if (msg->msg_name)
 		msg->msg_namelen = rds_sockaddr_fill(msg->msg_name, &from);
 }
@@ -452,7 +454,7 @@ static int recv_data(struct rds_sock *rs, struct msghdr *msg, size_t size, int f
 			recv_untake(rs, inc);
 		return err;
 	}
-	recv_put_name(msg, inc);
+	recv_put_name(rs, msg, inc);
 	if (n < inc->len) {
 		msg->msg_flags |= MSG_TRUNC;
 		if (flags & MSG_TRUNC)
@@ -471,8 +473,7 @@ static int recv_data(struct rds_sock *rs, struct msghdr *msg, size_t size, int f
 /* Does a notification wait that the caller gave no room for? */
 static bool recv_no_room(const struct rds_sock *rs, const struct msghdr *msg)
 {
-	return (!list_empty_careful(&rs->rx.notes) &&
-		!rds_cmsg_room(msg, sizeof(struct rds_rdma_notify))) ||
+	return (!list_empty_careful(&rs->rx.notes) && !rds_note_room(msg)) ||
 	       (atomic64_read(&rs->rx.cong_ready) && !rds_cmsg_room(msg, sizeof(u64)));
 }
 
@@ -503,11 +504,11 @@ static int recv_once(struct rds_sock *rs, struct msghdr *msg, size_t size, int f
 }
 
 /* Wake up for a zero-copy completion only if this call could return it. */
-static bool recv_wait_over(struct rds_sock *rs, bool zcopy)
+static bool recv_wait_over(struct rds_sock *rs, const struct msghdr *msg)
 {
 	return !list_empty_careful(&rs->rx.queue) || !list_empty_careful(&rs->rx.notes) ||
 	       atomic64_read(&rs->rx.cong_ready) ||
-	       (zcopy && !list_empty_careful(&rs->rx.zrecords));
+	       (!list_empty_careful(&rs->rx.zrecords) && rds_zcopy_room(rds_rs_to_sk(rs), msg));
 }
 
 /**
@@ -525,7 +526,6 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 	struct sock *sk = sock->sk;
 	struct rds_sock *rs = rds_sk(sk);
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	bool zcopy = rds_zcopy_room(sk, msg);
 	long left;
 	int ret;
 
@@ -540,7 +540,10 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 		if (ret != -EAGAIN || !timeo)
 			return ret;
 		rds_send_push(rs);
-		left = wait_event_interruptible_timeout(*sk_sleep(sk), recv_wait_over(rs, zcopy),
+		/* Others may take what ends the wait, each time. */
+		if (signal_pending(current))
+			return sock_intr_errno(timeo);
+		left = wait_event_interruptible_timeout(*sk_sleep(sk), recv_wait_over(rs, msg),
 							timeo);
 		if (left < 0)
 			return sock_intr_errno(timeo);

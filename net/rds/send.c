@@ -299,7 +299,8 @@ static int send_wait_room(struct send_ctx *s)
 	rds_send_push(s->rs);
 	if (s->nonblock)
 		return -EAGAIN;
-	ret = wait_event_interruptible_timeout(*sk_sleep(sk), rds_tx_admit(s->rs, s->len), s->timeo);
+	ret = wait_event_interruptible_timeout(*sk_sleep(sk), rds_tx_admit(s->rs, s->len),
+					       s->timeo);
 	if (ret < 0)
 		return sock_intr_errno(s->timeo);
 	return ret ? 0 : -ETIMEDOUT;
@@ -427,6 +428,8 @@ int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	if (!IS_ERR(conn))
 		rds_conn_put(conn);
 out_message:
+	if (err)
+		rds_message_unpin(m);
 	rds_message_put(m);
 	if (!err)
 		return len;
@@ -507,7 +510,9 @@ int rds_cancel(struct rds_sock *rs, const struct rds_addr *dst)
 {
 	struct cancel_ctx x = { .rs = rs, .dst = dst };
 
-	if (!rds_is_bound(rs) || !atomic_read(&rs->tx_msgs))
+	if (!rds_is_bound(rs))
+		return 0;
+	if (!atomic_read(&rs->tx_msgs) && (dst || !READ_ONCE(rs->pins_left)))
 		return 0;
 	rds_conn_for_each(rds_net(sock_net(rds_rs_to_sk(rs))), cancel_conn, &x);
 	return 0;

@@ -28,6 +28,7 @@ union opt_arg {
  * @nr: number
  * @min: least length of the argument
  * @max: greatest length that is accepted
+ * @copy: bytes that are looked at, 0 = all
  * @size_err: errno for any other length
  * @ready: errno of a socket which may not set the option, tested before the length
  * @set: setter; @len bytes of the argument are valid
@@ -37,6 +38,7 @@ struct rds_opt {
 	int nr;
 	unsigned int min;
 	unsigned int max;
+	unsigned int copy;
 	int size_err;
 	int (*ready)(struct rds_sock *rs);
 	int (*set)(struct rds_sock *rs, const union opt_arg *arg, unsigned int len);
@@ -45,6 +47,7 @@ struct rds_opt {
 
 #define OPT_EXACT(size)		.min = (size), .max = (size)
 #define OPT_AT_LEAST(size)	.min = (size), .max = INT_MAX
+#define OPT_INT_AT_LEAST	OPT_AT_LEAST(sizeof(int)), .copy = sizeof(int)
 
 static int is_bound(struct rds_sock *rs)
 {
@@ -202,6 +205,7 @@ static int set_timestamp_new(struct rds_sock *rs, const union opt_arg *arg, unsi
 
 static const struct rds_opt options[] = {
 	{ .nr = RDS_CANCEL_SENT_TO, OPT_AT_LEAST(sizeof(struct sockaddr_in)),
+	  .copy = sizeof(struct sockaddr_in6),
 	  .size_err = -EINVAL, .ready = is_bound, .set = set_cancel },
 	{ .nr = RDS_GET_MR, OPT_EXACT(sizeof(struct rds_get_mr_args)),
 	  .size_err = -EINVAL, .set = set_get_mr },
@@ -209,9 +213,9 @@ static const struct rds_opt options[] = {
 	  .size_err = -EINVAL, .set = set_get_mr_dest },
 	{ .nr = RDS_FREE_MR, OPT_EXACT(sizeof(struct rds_free_mr_args)),
 	  .size_err = -EINVAL, .set = set_free_mr },
-	{ .nr = RDS_RECVERR, OPT_AT_LEAST(sizeof(int)),
+	{ .nr = RDS_RECVERR, OPT_INT_AT_LEAST,
 	  .size_err = -EINVAL, .set = set_recverr, .get = get_recverr },
-	{ .nr = RDS_CONG_MONITOR, OPT_AT_LEAST(sizeof(int)),
+	{ .nr = RDS_CONG_MONITOR, OPT_INT_AT_LEAST,
 	  .size_err = -EINVAL, .set = set_cong_monitor },
 	{ .nr = SO_RDS_TRANSPORT, OPT_EXACT(sizeof(int)), .size_err = -EINVAL,
 	  .ready = no_transport_yet, .set = set_transport, .get = get_transport },
@@ -274,7 +278,7 @@ int rds_setsockopt(struct socket *sock, int level, int opt, sockptr_t val, unsig
 		return err;
 	if (len < o->min || len > o->max)
 		return o->size_err;
-	len = min_t(unsigned int, len, sizeof(arg));
+	len = min_t(unsigned int, len, o->copy ?: sizeof(arg));
 	if (copy_from_sockptr(&arg, val, len))
 		return -EFAULT;
 	return o->set(rs, &arg, len);

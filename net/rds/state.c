@@ -43,7 +43,7 @@ static void path_came_up(struct rds_path *p)
 	p->control_due = !!(p->conn->key.trans->caps & RDS_CAP_SENDS_CONG);
 	p->rx_frames = 0;
 	p->up_since = jiffies;
-	rds_mprds_fresh_link(p);
+	rds_generation_fresh_link(p);
 	mod_delayed_work(rds_wq, &p->timer, RDS_LISTEN_TIME);
 	queue_work(rds_wq, &p->pump_work);
 }

@@ -230,6 +230,7 @@ void rds_transport_exit_net(struct rds_transport *t, struct net *net)
 
 struct path_walk {
 	const struct rds_transport *t;
+	bool all;
 	void (*fn)(struct rds_path *p, void *arg);
 	void *arg;
 };
@@ -244,22 +245,23 @@ static void visit_paths(struct rds_conn *c, void *arg)
 		return;
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
 		p = smp_load_acquire(&c->paths[i]);	/* published complete */
-		if (p && rds_state_has_link(READ_ONCE(p->state)))
+		if (p && (w->all || rds_state_has_link(READ_ONCE(p->state))))
 			w->fn(p, w->arg);
 	}
 }
 
 /**
- * rds_transport_walk_paths() - visit the paths of a transport that own a link
+ * rds_transport_walk_paths() - visit the paths of a transport
  * @t: transport
  * @net: namespace
+ * @all: also those without a link
  * @fn: called in process context with the connection held; may sleep
  * @arg: passed on
  */
-void rds_transport_walk_paths(struct rds_transport *t, struct net *net,
+void rds_transport_walk_paths(struct rds_transport *t, struct net *net, bool all,
 			      void (*fn)(struct rds_path *p, void *arg), void *arg)
 {
-	struct path_walk w = { .t = t, .fn = fn, .arg = arg };
+	struct path_walk w = { .t = t, .all = all, .fn = fn, .arg = arg };
 
 	rds_conn_for_each(rds_net(net), visit_paths, &w);
 }

@@ -470,6 +470,56 @@ TEST(congestion__right_address)
 	EXPECT_EQ(1, send_to(a, "127.0.0.1", DUO_B, "x", 1, MSG_DONTWAIT));
 }
 
+/* The loopback connection of a sender expires while that waits: he is told all the same. */
+TEST(congestion__expired_loopback)
+{
+	int a, b, timeout;
+	__s64 before;
+
+	SKIP_REF("no back-pressure on loopback connections, which do not expire");
+	SETUP_LOCAL();
+	timeout = open("/proc/sys/net/rds/idle_conn_timeout_ms", O_WRONLY | O_CLOEXEC);
+	ASSERT_FD(timeout);
+	ASSERT_EQ(4, write(timeout, "1000", 4));
+	a = rds_bound("10.9.0.1", 5001);
+	b = rds_bound("10.9.0.2", DUO_B);
+	ASSERT_FD(b);
+	before = counter(a, "conn_expired");
+	ASSERT_EQ(0, rds_connect(a, "10.9.0.2", DUO_B));
+	ASSERT_EQ(0, congest(a, b, 5));
+	poll_for(a, POLLIN, 0);
+	ASSERT_EQ(0, poll_for(a, POLLIN, 0));
+	EXPECT_TRUE(WAIT_UNTIL(before < counter(a, "conn_expired")));
+	EXPECT_EQ(5000, drain(b));
+	EXPECT_EQ(POLLIN, poll_for(a, POLLIN, WAIT_MS));
+	EXPECT_TRUE(WAIT_UNTIL(!enobufs(a)));
+}
+
+/* Pongs on loopback stop when the queue of the one who pings is full. */
+TEST(congestion__pongs)
+{
+	const int pings = 20000;
+	__s64 before;
+	int a, i, n;
+
+	SKIP_REF("no back-pressure on loopback connections");
+	SETUP_LOCAL();
+	a = rds_bound("10.9.0.1", 5001);
+	ASSERT_FD(a);
+	ASSERT_EQ(0, set_int(a, SOL_SOCKET, SO_RCVBUF, RCVBUF));
+	before = counter(a, "cong_send_error");
+	for (i = 0; i < pings; i++)
+		ASSERT_EQ(0, send_to(a, "10.9.0.2", 0, NULL, 0, 0)) TH_LOG("ping %d", i);
+	EXPECT_TRUE(WAIT_UNTIL(before < counter(a, "cong_send_error")));
+	for (n = 0; recv(a, buf, 1, MSG_DONTWAIT) == 0;)
+		n++;
+	TH_LOG("%d of %d pongs", n, pings);
+	EXPECT_GT(pings / 2, n);
+	EXPECT_LT(100, n);
+	ASSERT_EQ(0, send_to(a, "10.9.0.2", 0, NULL, 0, 0));
+	EXPECT_EQ(0, recv_wait(a, buf, 1));
+}
+
 /* One of two receivers whose bits are in one byte, and its sender, pinned to a processor. */
 struct neighbour {
 	unsigned int cpu;

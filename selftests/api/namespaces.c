@@ -229,9 +229,11 @@ TEST_F(duo, socket__used_from_another_namespace)
 		EXPECT_EQ(0, poll_for(self->a, POLLIN, 0) & POLLIN);
 }
 
+#define TOO_LATE	5	/* no write came before the end of the namespace */
+
 static int one_round(void *arg)
 {
-	int ns = ns_local(), w, i, fd;
+	int ns = ns_local(), w, i, fd, done = 0;
 
 	if (ns)
 		return 1;
@@ -240,6 +242,8 @@ static int one_round(void *arg)
 		return 2;
 	w = sysctl_open("tcp/rds_tcp_sndbuf", O_RDWR);
 	i = sysctl_open("idle_conn_timeout_ms", O_RDWR);
+	if (w < 0 || i < 0)
+		return 4;
 	/* the last use of the namespace but these files is over */
 	close(fd);
 	close(rds_ns[0]);
@@ -250,18 +254,23 @@ static int one_round(void *arg)
 		if (sysctl_write_fd(w, fd & 1 ? "70000" : "80000") ||
 		    sysctl_write_fd(i, fd & 1 ? "7000" : "8000"))
 			break;
+		done++;
 	}
-	return 0;
+	return done ? 0 : TOO_LATE;
 }
 
 /* Sysctls written by open files while their namespace is torn down (G7). */
 TEST(sysctl__written_while_the_namespace_goes)
 {
-	int own = open("/proc/thread-self/ns/net", O_RDONLY), i;
+	int own = open("/proc/thread-self/ns/net", O_RDONLY), i, ret, in_time = 0;
 
 	ASSERT_FD(own);
-	for (i = 0; i < 12; i++)
-		ASSERT_EQ(0, reap(spawn(one_round, &own)));
+	for (i = 0; i < 12; i++) {
+		ret = reap(spawn(one_round, &own));
+		ASSERT_TRUE(!ret || ret == TOO_LATE) TH_LOG("%d", ret);
+		in_time += !ret;
+	}
+	EXPECT_LT(0, in_time);
 }
 
 TEST_HARNESS_MAIN

@@ -424,7 +424,7 @@ ping_lost_answer()
 
 ping_interrupted()
 {
-	run 0 n1 timeout --preserve-status -s INT 2 "$BIN/rds-ping" -i 0.2 --json 10.1.0.2
+	run 0 n1 timeout --preserve-status -s INT 2 "$BIN/rds-ping" -i 0.2 --json 10.1.0.2 &&
 	[ -s "$out/stdout" ] && json "d['answered'] >= 1"
 }
 

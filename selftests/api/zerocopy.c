@@ -3,6 +3,7 @@
 /* Zero-copy send on TCP-bound sockets: completions, limits, failures. */
 #include "rds_duo.h"
 
+#include <sys/epoll.h>
 #include <sys/resource.h>
 
 static unsigned char out[200000];
@@ -170,6 +171,34 @@ TEST_F(duo, zerocopy__peek_and_fault)
 	EXPECT_EQ(0, zc_get(self->a, &z));
 }
 
+/* A peek takes nothing away, so there is nothing to tell those who wait. */
+TEST_F(duo, zerocopy__peek_wakes_nobody)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int ep = epoll_create1(0), i;
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(4096);
+	struct rx rx;
+
+	SKIP_REF("wakes everybody");
+	TCP_ONLY();
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->a, &ev));
+	ASSERT_EQ(10, zc_send(self->a, p, 10, 5, 0));
+	ASSERT_EQ(10, recv(self->b, out, sizeof(out), 0));
+	ASSERT_TRUE(WAIT_UNTIL(!rx_msg(self->a, out, 1, MSG_DONTWAIT | MSG_PEEK, &rx)));
+	/* what has been acknowledged wakes writers, too: it has happened when nothing is left */
+	ASSERT_TRUE(all_acked(self->a));
+	while (epoll_wait(ep, &ev, 1, 50) == 1)
+		;
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(0, rx_msg(self->a, out, 1, MSG_DONTWAIT | MSG_PEEK, &rx));
+		EXPECT_EQ(0, epoll_wait(ep, &ev, 1, 0));
+	}
+	EXPECT_EQ(1, zc_get(self->a, &z));
+	EXPECT_EQ(5, z.cookies[0]);
+	close(ep);
+}
+
 /* A completion can come along with data, as the last cmsg. */
 TEST_F(duo, zerocopy__with_data)
 {
@@ -322,6 +351,109 @@ TEST(zerocopy__memlock_limit)
 	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, 1 << 20));
 	ASSERT_EQ(0, rds_connect(fd, "10.1.0.77", 9));
 	EXPECT_EQ(0, reap(spawn(limited_sender, &fd)));
+}
+
+/* Who sleeps for more than a completion goes on sleeping when the option is switched off. */
+TEST(zerocopy__switched_off_under_a_reader)
+{
+	unsigned char *p = pages(4096);
+	struct rds_zcopy_cookies z;
+	struct sockaddr_storage ss;
+	struct rx rx;
+	socklen_t len = mkaddr(&ss, "10.1.0.77", 9);
+	pid_t pid;
+	int fd;
+
+	SKIP_REF("sleeps without time-out");
+	SETUP_PAIR();
+	fd = rds_bound("10.1.0.1", 5000);
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 1));
+	ASSERT_EQ(0, set_timeo(fd, SO_RCVTIMEO, 1500 * slow()));
+	ASSERT_EQ(0, rds_connect(fd, "10.1.0.77", 9));
+	ASSERT_EQ(10, zc_send(fd, p, 10, 5, MSG_DONTWAIT));
+	pid = fork();
+	if (!pid)
+		_exit(rx_msg(fd, out, 1, 0, &rx) != -1 || rx.err != ETIMEDOUT);
+	ASSERT_TRUE(WAIT_UNTIL(sleeping(pid)));
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 0));
+	ASSERT_EQ(0, setsockopt(fd, SOL_RDS, RDS_CANCEL_SENT_TO, &ss, len));
+	EXPECT_EQ(0, reap(pid));
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 1));
+	EXPECT_EQ(1, zc_wait(fd, &z));
+	EXPECT_EQ(5, z.cookies[0]);
+}
+
+static int refused_sender(void *arg)
+{
+	struct rlimit rl = { 16 * 4096, 16 * 4096 };
+	unsigned char *p = pages(2 * 4096);
+	int fd = *(int *)arg, i;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &rl) || setuid(4711))
+		return 1;
+	for (i = 0; i < 200; i++) {
+		if (zc_send(fd, p, 2 * 4096, i, MSG_DONTWAIT) != -1)
+			return 2;
+		if (errno != EAGAIN) {
+			printf("# attempt %d: %s\n", i, strerror(errno));
+			return 3;
+		}
+	}
+	return 0;
+}
+
+/* What is not sent for lack of room counts no longer when the call has returned. */
+TEST(zerocopy__refused_counts_not)
+{
+	int fd;
+
+	SKIP_REF("a work gives it back, later");
+	SETUP_PAIR();
+	fd = rds_bound("10.1.0.1", 5000);
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 1));
+	ASSERT_EQ(0, rds_connect(fd, "10.1.0.77", 9));
+	while (send(fd, out, 8192, MSG_DONTWAIT) > 0)
+		;
+	ASSERT_EQ(EAGAIN, errno);
+	EXPECT_EQ(0, reap(spawn(refused_sender, &fd)));
+}
+
+/* A program that sends and never reads a completion is stopped before they are many. */
+TEST(zerocopy__unread_completions_are_bounded)
+{
+	unsigned char *p = pages(4096);
+	struct rds_zcopy_cookies z;
+	int fd, n = 0, got, left;
+
+	SKIP_REF("no bound");
+	SETUP_PAIR();
+	fd = rds_bound("10.1.0.1", 5000);
+	ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 1));
+	/* nobody is there to take it: it is over at once */
+	ASSERT_EQ(0, rds_connect(fd, "10.1.0.1", 9));
+	while (n < 100000) {
+		if (zc_send(fd, p, 1, n, MSG_DONTWAIT) == 1) {
+			if (!(++n % 64))
+				usleep(100);
+			continue;
+		}
+		if (errno != EAGAIN)
+			break;
+		usleep(100);
+	}
+	EXPECT_EQ(ENOBUFS, errno);
+	TH_LOG("%d messages", n);
+	EXPECT_LT(8000, n);
+	EXPECT_GT(20000, n);
+	/* other messages are not concerned, and who reads can go on */
+	EXPECT_EQ(4, send(fd, "more", 4, 0));
+	for (left = n; left > 0; left -= got) {
+		got = zc_wait(fd, &z);
+		ASSERT_LT(0, got);
+	}
+	EXPECT_EQ(0, left);
+	EXPECT_EQ(1, zc_send(fd, p, 1, 5, 0));
+	EXPECT_EQ(1, zc_wait(fd, &z));
 }
 
 /* Sockets closed, and processes gone, with pages still under way (J). */

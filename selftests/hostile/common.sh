@@ -28,6 +28,30 @@ many_addresses() {
 		ip -n "$3" -6 route add fd00::/64 via "$2"
 }
 
+# program ID NS SCRIPT MODE...: a program of this folder, in the background
+program() {
+	local id=$1 ns=$2 script=$3
+
+	shift 3
+	# Not isolated: they import room.py, which lies beside them.
+	ip netns exec "$ns" python3 -u "$SELFTESTS/hostile/$script" "$@" >"$T/$id" 2>&1 </dev/null &
+	eval "pid_$id=$!"
+}
+
+# said ID PATTERN: has it printed that?
+said() {
+	grep -q "$2" "$T/$1"
+}
+
+# end ID: kill it and show what it said
+end() {
+	local p=pid_$1
+
+	kill -9 "${!p}" 2>/dev/null
+	wait "${!p}" 2>/dev/null
+	show_file "$T/$1"
+}
+
 mem_kb() {
 	sed -n "s/^$1: *\([0-9]*\) .*/\1/p" /proc/meminfo
 }
@@ -69,11 +93,21 @@ start_honest() {
 		start_flow honest-out n3 10.1.0.3 n2 10.1.0.2 "$1" -S 0-1000 -r "$2"
 }
 
+# steady ID COUNT: the paced flow is complete, and never stood still
+steady() {
+	local gap
+
+	end_flow "$1" "$2" || return 1
+	gap=$(json "$T/$1.recv" gap_ms)
+	note "$1: $gap ms at most between two messages"
+	[ "$gap" -le $((3000 * ${RDS_SLOW:-1})) ]
+}
+
 end_honest() {
 	local rc=0
 
-	end_flow honest-in "$HONEST" || rc=1
-	end_flow honest-out "$HONEST" || rc=1
+	steady honest-in "$HONEST" || rc=1
+	steady honest-out "$HONEST" || rc=1
 	return $rc
 }
 

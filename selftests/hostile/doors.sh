@@ -12,29 +12,9 @@ PATIENT=45		# seconds, more than TCP_USER_TIMEOUT
 PINS=1500		# of 64 KiB each
 
 none_to() {
-	! n3 "$BIN/rds-info" -n | grep -q "$1"
-}
+	local rows
 
-said() {
-	grep -q "$2" "$T/$1"
-}
-
-# program ID NS SCRIPT MODE...: in the background
-program() {
-	local id=$1 ns=$2 script=$3
-
-	shift 3
-	# Not isolated: doors.py imports room.py beside it.
-	ip netns exec "$ns" python3 -u "$PY/$script" "$@" >"$T/$id" 2>&1 </dev/null &
-	eval "pid_$id=$!"
-}
-
-end() {
-	local p=pid_$1
-
-	kill -9 "${!p}" 2>/dev/null
-	wait "${!p}" 2>/dev/null
-	show_file "$T/$1"
+	rows=$(n3 "$BIN/rds-info" -n) && ! grep -q "$1" <<<"$rows"
 }
 
 # The ports of n2's links: a link made anew has another.

@@ -45,7 +45,7 @@ grew() {
 }
 
 honest() {
-	end_flow honest-in 3500 && end_flow honest-out 3500
+	steady honest-in 3500 && steady honest-out 3500
 }
 
 total_proofs=15

@@ -258,6 +258,20 @@ static bool fragments(struct peer *p, struct flood *f, int n, int ms)
 	return flood_wait(p, f, 0, ms);
 }
 
+/* Connect, as soon as there are buffers for it. */
+static bool come_in(struct peer *p)
+{
+	__s64 end = now_ms() + 20000;
+
+	while (peer_connect(p, B4)) {
+		peer_close(p);
+		if (now_ms() > end)
+			return false;
+		sleep(1);
+	}
+	return true;
+}
+
 /*
  * Two peers leave nearly all of a message with us, and a third one sends all of his: it waits, the
  * first one goes, the message comes.
@@ -274,7 +288,7 @@ static void unfinished(struct __test_metadata *_metadata, int fd, const char *li
 	waits = counter(fd, limit);
 	for (i = 0; i < HOSTS; i++) {
 		p[i] = calloc(1, sizeof(*p[i]));
-		ASSERT_EQ(0, peer_connect(p[i], B4));
+		ASSERT_TRUE(come_in(p[i]));
 		f[i] = flood_new(p[i]);
 		ASSERT_NE(NULL, f[i]);
 		if (i < HOSTS - 1)
@@ -299,39 +313,106 @@ TEST_F_TIMEOUT(bounds, partial__max_peer_bytes, 60)
 	unfinished(_metadata, self->fd, "recv_partial_limit");
 }
 
-/* The links of tests before this one have buffers, too. */
-TEST_F_TIMEOUT(bounds, partial__max_recv_allocation, 60)
+/* The links of tests before this one have buffers, too: away with them. */
+static void load_anew(struct __test_metadata *_metadata, int *fd, int *stuck)
 {
-	close(self->stuck);
-	close(self->fd);
+	close(*stuck);
+	close(*fd);
 	EXPECT_TRUE(WAIT_UNTIL(!module_del()));
 	RUN("modprobe rds_rdma");
-	self->fd = rds_bound(B4, PORT);
-	ASSERT_FD(self->fd);
-	self->stuck = rds_bound(B4, STUCK);
-	ASSERT_FD(self->stuck);
+	*fd = rds_bound(B4, PORT);
+	ASSERT_FD(*fd);
+	*stuck = rds_bound(B4, STUCK);
+	ASSERT_FD(*stuck);
+}
+
+TEST_F_TIMEOUT(bounds, partial__max_recv_allocation, 60)
+{
+	load_anew(_metadata, &self->fd, &self->stuck);
 	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", 700));
 	unfinished(_metadata, self->fd, "ib_rx_alloc_limit");
+}
+
+/* Two peers hold all buffers: a third one comes in when the first has had its time. */
+TEST_F_TIMEOUT(bounds, partial__keeps_nobody_out, 60)
+{
+	struct peer *p[2];
+	struct flood *f[2];
+	uint64_t seq;
+	__s64 before;
+	int i;
+
+	load_anew(_metadata, &self->fd, &self->stuck);
+	before = counter(self->fd, "ib_partial_evicted");
+	for (i = 0; i < 2; i++) {
+		p[i] = calloc(1, sizeof(*p[i]));
+		ASSERT_EQ(0, peer_connect(p[i], B4));
+		f[i] = flood_new(p[i]);
+		ASSERT_NE(NULL, f[i]);
+		ASSERT_TRUE(fragments(p[i], f[i], 255, 10000));
+	}
+	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", 500));
+	EXPECT_EQ(-1, peer_connect(self->p, B4));
+	peer_close(self->p);
+	ASSERT_TRUE(come_in(self->p));
+	EXPECT_LT(before, counter(self->fd, "ib_partial_evicted"));
+	ASSERT_EQ(100, send_to(self->fd, self->p->addr, 9, f[0]->data, 100, 0));
+	seq = sent_seq(self->p, f[0]);
+	ASSERT_NE(0, seq);
+	/* or it is tried again behind this test's back */
+	EXPECT_EQ(0, peer_ack(self->p, seq));
+	EXPECT_TRUE(WAIT_UNTIL(!outq(self->fd)));
+	for (i = 0; i < 2; i++) {
+		flood_free(f[i]);
+		peer_close(p[i]);
+		free(p[i]);
+	}
 }
 
 /* Peers' links beyond the bound are refused, and leave nothing behind. */
 TEST_F(bounds, links__memory)
 {
-	__s64 conns, limit;
+	__s64 conns, limit, refused;
 	struct priv4 d;
 
 	ASSERT_LT(10000, self->links);
 	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", 100));
 	conns = counter(self->fd, "conn_created");
 	limit = counter(self->fd, "ib_link_limit");
+	refused = counter(self->fd, "ib_connect_refused");
 	ASSERT_EQ(0, peer_open(self->p, B4));
 	d = peer_priv(self->p, B4);
 	EXPECT_EQ(RDMA_CM_EVENT_REJECTED, peer_request(self->p, &d, sizeof(d)));
 	EXPECT_EQ(conns, counter(self->fd, "conn_created"));
-	EXPECT_EQ(limit + 1, counter(self->fd, "ib_link_limit"));
+	EXPECT_EQ(refused + 1, counter(self->fd, "ib_connect_refused"));
+	/* also counts links that we dial: to peers of tests before this one */
+	EXPECT_LT(limit, counter(self->fd, "ib_link_limit"));
 	peer_close(self->p);
 	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", self->links));
 	EXPECT_EQ(0, peer_connect(self->p, B4));
+}
+
+/* Nor may our own users have all: a link that we dial waits until there is room. */
+TEST_F(bounds, links__dialled)
+{
+	__s64 refused, limit;
+	char in[10] = "";
+	int to = -1;
+
+	RUN("ip addr add 10.5.0.250/24 dev rdst0");
+	EXPECT_TRUE(WAIT_UNTIL((to = rds_bound("10.5.0.250", PORT)) >= 0));
+	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", 100));
+	limit = counter(self->fd, "ib_link_limit");
+	refused = counter(self->fd, "ib_connect_refused");
+	ASSERT_EQ(4, send_to(self->fd, "10.5.0.250", PORT, "room", 4, 0));
+	EXPECT_TRUE(WAIT_UNTIL(limit + 1 < counter(self->fd, "ib_link_limit")));
+	/* it did not even ask */
+	EXPECT_EQ(refused, counter(self->fd, "ib_connect_refused"));
+	EXPECT_EQ(-1, recv(to, in, sizeof(in), MSG_DONTWAIT));
+	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", self->links));
+	EXPECT_EQ(4, recv_wait(to, in, sizeof(in)));
+	EXPECT_EQ(0, memcmp(in, "room", 4));
+	close(to);
 }
 
 /* ---- operations behind something that does not move ------------------------------ */

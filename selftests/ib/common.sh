@@ -103,5 +103,7 @@ ib_all_up() {
 
 # ib_idle: nothing is queued or unacknowledged
 ib_idle() {
-	! ib_paths queued unacked | grep -qv '^0 0$'
+	local rows
+
+	rows=$(ib_paths queued unacked) && [ -n "$rows" ] && ! grep -qv '^0 0$' <<<"$rows"
 }

@@ -389,6 +389,26 @@ TEST_F(wire, bad_frames__end_the_link)
 	EXPECT_EQ(-1, recv(self->fd, in, sizeof(in), MSG_DONTWAIT));
 }
 
+/* A message that invalidates a region on its way is no frame, though its key is right. */
+TEST_F(wire, bad_frames__invalidation)
+{
+	struct bad b = { .len = 4, .n = 4, .opcode = IBV_WR_SEND_WITH_INV };
+	static char mem[8192];
+	__u64 cookie = 0;
+	int before;
+
+	before = (int)counter(self->fd, "ib_drop_bad_wc");
+	ASSERT_EQ(0, get_mr(self->fd, mem, sizeof(mem), 0, &cookie));
+	ASSERT_EQ(0, peer_connect(self->p, B4));
+	ASSERT_EQ(0, skip_map(self->p));
+	self->p->invalidate = cookie;
+	ASSERT_EQ(0, send_bad(self->p, &b));
+	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, peer_event(self->p, PEER_WAIT));
+	EXPECT_EQ(before + 1, (int)counter(self->fd, "ib_drop_bad_wc"));
+	EXPECT_EQ(-1, recv(self->fd, mem, 8, MSG_DONTWAIT));
+	EXPECT_EQ(0, free_mr(self->fd, cookie, RDS_RDMA_INVALIDATE));
+}
+
 /* Requests that are never taken up, and links that say nothing. */
 TEST_F(wire, silent_peers)
 {

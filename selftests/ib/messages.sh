@@ -90,8 +90,17 @@ link_local() {
 	"$BIN/rds-info" --json -I | grep -q fe80::a1
 }
 
+# Who looks for what is wrong looks in this list.
+silent_peer() {
+	"$BIN/rds-ping" -c 1 -w 1 -I $A4 "${A4%.*}.77" >/dev/null
+	"$BIN/rds-info" --json -I | grep -q "\"${A4%.*}\.77\""
+}
+
 no_loss_of_links() {
-	[ -z "$(ib_paths links | grep -v '^1$')" ] || { ib_paths local_addr remote_addr links; return 1; }
+	local rows
+
+	rows=$(ib_paths links) && [ -n "$rows" ] || return 1
+	! grep -qv '^1$' <<<"$rows" || { ib_paths local_addr remote_addr links; return 1; }
 	[ "$(counter - ib_drop_wc_error)" = 0 ]
 }
 
@@ -111,5 +120,6 @@ check "types of service" types_of_service
 check "link-local addresses" link_local
 check "everything is acknowledged" acknowledged
 check "no link was lost" no_loss_of_links
+check "a peer that does not answer is in the list, too" silent_peer
 moved
 ktap_finish

@@ -58,10 +58,11 @@ for r in doc.get("paths", doc.get("ib_connections", [])):
 
 # Nothing is queued or unacknowledged.
 ib_idle() {
-	local node
+	local node rows
 
 	for node in a b; do
-		! ib_rows "$node" p queued unacked | grep -qv '^0 0$' || return 1
+		rows=$(ib_rows "$node" p queued unacked) && [ -n "$rows" ] &&
+			! grep -qv '^0 0$' <<<"$rows" || return 1
 	done
 }
 

@@ -95,11 +95,13 @@ all_up() {
 }
 
 broken() {
-	echo $(($(ib_counter a ib_drop_wc_error) + $(ib_counter b ib_drop_wc_error)))
+	local a b
+
+	a=$(ib_counter a ib_drop_wc_error) && b=$(ib_counter b ib_drop_wc_error) && echo $((a + b))
 }
 
 no_link_lost() {
-	[ "$(broken)" = "$BROKEN" ] || { note "$(($(broken) - BROKEN)) links failed"; return 1; }
+	[ -n "$BROKEN" ] && [ "$(broken)" = "$BROKEN" ] || { note "$(($(broken) - BROKEN)) links failed"; return 1; }
 }
 
 ktap_header

@@ -14,7 +14,8 @@
 
 #define PEER_BUFS	64
 #define PEER_BUF	4352
-#define PEER_WAIT	(10 * 1000)
+/* A request of the CM that is lost is sent again after 4.3 s. */
+#define PEER_WAIT	(20 * 1000)
 
 struct peer {
 	struct rdma_event_channel *ch;
@@ -27,7 +28,7 @@ struct peer {
 	uint8_t reply[256];	/* private data of the answer */
 	int reply_len;
 	int status;		/* of a refusal */
-	int next;		/* receive buffer that completes next */
+	uint32_t invalidate;	/* key that IBV_WR_SEND_WITH_INV invalidates */
 };
 
 /* Private data in the layout of IPv4. */
@@ -220,10 +221,19 @@ static inline int peer_connect(struct peer *p, const char *to)
 {
 	struct priv4 d;
 
-	if (peer_open(p, to))
+	int event;
+
+	if (peer_open(p, to)) {
+		printf("# %s finds no way to %s: %s\n", p->addr, to, strerror(errno));
 		return -1;
+	}
 	d = peer_priv(p, to);
-	return peer_request(p, &d, sizeof(d)) == RDMA_CM_EVENT_ESTABLISHED ? 0 : -1;
+	event = peer_request(p, &d, sizeof(d));
+	if (event == RDMA_CM_EVENT_ESTABLISHED)
+		return 0;
+	printf("# %s to %s: event %d, status %d, %d bytes\n", p->addr, to, event, p->status,
+	       p->reply_len);
+	return -1;
 }
 
 /* Send @n bytes of the scratch buffer: the status, or -1. */
@@ -235,6 +245,8 @@ static inline int peer_send_raw(struct peer *p, int n, int opcode)
 	struct ibv_wc wc;
 	int tries;
 
+	if (opcode == IBV_WR_SEND_WITH_INV)
+		wr.invalidate_rkey = p->invalidate;
 	if (ibv_post_send(p->id->qp, &wr, &bad))
 		return -1;
 	for (tries = 0; tries < 20000; tries++) {

@@ -210,6 +210,57 @@ TEST_F_TIMEOUT(rdma, cancel__under_way, 200)
 	EXPECT_LT(0, cancelled);
 }
 
+/* An operation that is done at the moment of its cancel is told as done, or as cancelled. */
+TEST_F_TIMEOUT(rdma, cancel__every_outcome_is_told, 200)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = mkaddr(&ss, B4, PORT_B);
+	int i, j, told, ok = 0, cancelled = 0;
+	char in[8];
+	__u64 c;
+
+	ASSERT_EQ(0, get_mr(self->b, self->dst, PG, 0, &c));
+	for (i = 0; i < 100; i++) {
+		for (j = 0; j < 8; j++)
+			ASSERT_EQ(1, send_rdma(self->a, c, 0, self->src, 64, W | N, j, "x", 1));
+		/* the longer the queue, the longer it takes to look for them */
+		for (j = 0; j < 200 && send(self->a, "y", 1, MSG_DONTWAIT) == 1; j++)
+			;
+		usleep(i % 16 * 50);
+		ASSERT_EQ(0, setsockopt(self->a, SOL_RDS, RDS_CANCEL_SENT_TO, &ss, len));
+		for (j = 0; j < 8; j++) {
+			told = next_note(self->a, NULL);
+			ok += told == RDS_RDMA_SUCCESS;
+			cancelled += told == RDS_RDMA_CANCELED;
+		}
+		ASSERT_EQ(8 * (i + 1), ok + cancelled);
+		while (recv(self->b, in, sizeof(in), MSG_DONTWAIT) == 1)
+			;
+	}
+	TH_LOG("%d done, %d cancelled", ok, cancelled);
+}
+
+/* A program that wants to be told and never reads is stopped before there is too much to tell. */
+TEST_F_TIMEOUT(rdma, notes__are_bounded, 200)
+{
+	int n = 0;
+	__u64 c;
+
+	ASSERT_EQ(0, get_mr(self->b, self->dst, PG, 0, &c));
+	while (n < 100000 && !send_rdma(self->a, c, 0, self->src, 8, W | N | RDS_RDMA_SILENT, n,
+					NULL, 0))
+		n++;
+	EXPECT_EQ(ENOBUFS, errno);
+	TH_LOG("%d operations", n);
+	EXPECT_LE(8192, n);
+	EXPECT_GT(20000, n);
+	while (n--)
+		ASSERT_EQ(RDS_RDMA_SUCCESS, next_note(self->a, NULL));
+	EXPECT_TRUE(quiet(self->a));
+	EXPECT_EQ(0, send_rdma(self->a, c, 0, self->src, 8, W | N | RDS_RDMA_SILENT, n, NULL, 0));
+	EXPECT_EQ(RDS_RDMA_SUCCESS, next_note(self->a, NULL));
+}
+
 /* Closing in the middle of operations, many times: nothing stays pinned. */
 TEST_F_TIMEOUT(rdma, close__under_way, 100)
 {

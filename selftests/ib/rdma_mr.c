@@ -35,6 +35,18 @@ FIXTURE_TEARDOWN(mr)
 	EXPECT_EQ(self->pinned, pinned());
 }
 
+/* A program may ask for RDMA before it binds: nothing to flush is no error, an unknown key is. */
+TEST_F(mr, free_mr__unbound)
+{
+	int fd = rds_socket();
+
+	EXPECT_ERR(EINVAL, free_mr(fd, 0, 0));
+	ASSERT_EQ(0, set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, RDS_TRANS_IB));
+	EXPECT_EQ(0, free_mr(fd, 0, 0));
+	EXPECT_ERR(EINVAL, free_mr(fd, 1, 0));
+	close(fd);
+}
+
 /* Every size class at every kind of alignment: the cookie has the offset, the pages are pinned. */
 TEST_F(mr, get_mr__sizes_and_offsets)
 {

@@ -181,7 +181,8 @@ TEST_F_TIMEOUT(rdma, vectors__change, 100)
 	for (i = 0; i < 4; i++)
 		v[i] = (struct rds_iovec){ (long)self->src + i * PG, PG };
 	ASSERT_EQ(0, pthread_create(&t, NULL, flip_vectors, v));
-	for (i = 0; i < 2000 && moved < 100; i++) {
+	/* the other thread may have to wait for a processor */
+	for (i = 0; i < 2000 && (moved < 100 || moved == i); i++) {
 		ret = send_rdma_v(self->a, c, 0, 4 * PG, v, 4, W | N, i, NULL, 0);
 		if (ret < 0) {
 			EXPECT_TRUE(errno == EINVAL || errno == EFAULT || errno == EMSGSIZE)

@@ -72,18 +72,22 @@ removed() {
 	[ "$(counter - ib_device_removed)" -gt 0 ]
 }
 
-# Each of these connections is dialled by both ends at once.
+# Both ends dial at about the same time; ib/bounds makes sure that they meet.
 duels() {
-	local i rc=0
+	local i rc=0 before
 
+	before=$(counter - ib_connect_raced)
 	for i in $(seq 10); do
 		ib_device_del && ib_device_add || return 1
 		busywait 10 ib_has_addr $B6 || return 1
-		start_flow d1 here $A4 here $B4 50 || rc=1
-		start_flow d2 here $B4 here $A4 50 || rc=1
+		start_flow d1 here $A4 here $B4 50 --go "$T/go.$i" || rc=1
+		start_flow d2 here $B4 here $A4 50 --go "$T/go.$i" || rc=1
+		sleep 0.3
+		touch "$T/go.$i"
 		end_flow d1 50 || rc=1
 		end_flow d2 50 || rc=1
 	done
+	note "$(($(counter - ib_connect_raced) - before)) met in $i rounds"
 	return $rc
 }
 

@@ -38,7 +38,7 @@ refuses() {
 	local before
 
 	before=$(cat "$S/$1")
-	{ echo "$2" >"$S/$1"; } 2>/dev/null && [ "$(cat "$S/$1")" = "$2" ] && return 1
+	{ echo "$2" >"$S/$1"; } 2>/dev/null && return 1
 	[ "$(cat "$S/$1")" = "$before" ]
 }
 

@@ -42,8 +42,8 @@ crashed() {
 	start_recv again "$node" "$(addr "$node"):9000" $count 1 --from-seq any || rc=1
 	link_up "$other"
 	start_send back "$node" "$(addr "$node"):9101" "$(addr "$other"):9001" 1000 -S 0-1500
-	end_flow_any again || rc=1
-	end_flow_part back 1000 || rc=1
+	end_flow_any again 1 || rc=1
+	end_flow_any back 1000 || rc=1
 	new=$(json_of again.recv received)
 	note "the old instance got ${old:-none}, the new one ${new:-none} of $count"
 	[ "${old:-0}" -gt 0 ] && [ "${new:-0}" -lt $count ] &&

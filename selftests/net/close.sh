@@ -50,9 +50,8 @@ queued() {
 
 	n1 "$BIN/rds-traffic" send -b 10.1.0.1:5200 -d 10.1.0.99:5000 -n 50 \
 		--no-drain -t 10 </dev/null || return 1
-	left=$(n1 "$BIN/rds-info" -s | grep -c 10.1.0.99)
-	[ "$left" = 0 ] || { note "$left messages of a closed socket"; return 1; }
-	n1 "$BIN/rds-info" -t | grep 10.1.0.99 && return 1
+	left=$(n1 "$BIN/rds-info" -s -t) || return 1
+	! grep -F 10.1.0.99 <<<"$left" || { note "messages of a closed socket"; return 1; }
 	duplex after-close n1 10.1.0.1 n2 10.1.0.2 100
 }
 

@@ -177,6 +177,15 @@ moved() {
 	note "$(basename "$0" .sh): $MOVED messages moved and proven"
 }
 
+# tcp_links NS: TCP connections of RDS, of either direction; has_links NS COUNT: so many, or more?
+tcp_links() {
+	"$1" ss -Htn state established '( sport = 16385 or dport = 16385 )' | wc -l
+}
+
+has_links() {
+	[ "$(tcp_links "$1")" -ge "$2" ]
+}
+
 # ours: are we testing our own module (and not validating against in-tree)?
 ours() {
 	[ -z "${RDS_REF:-}" ] || [ "${RDS_REF:-0}" = 0 ]

@@ -46,7 +46,9 @@ freed_by_close() {
 }
 
 nothing_waits() {
-	! n2 "$BIN/rds-info" --json -s -t | grep -qw 3996
+	local rows
+
+	rows=$(n2 "$BIN/rds-info" --json -s -t) && ! grep -qw 3996 <<<"$rows"
 }
 
 # The receiver's host dies while its port is full and nothing is under way, and comes back.

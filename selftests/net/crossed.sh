@@ -26,7 +26,7 @@ delayed() {
 			echo "addr add 10.2.$i.$end/24 dev eth0"
 		done >"$T/batch"
 		ip -n n$end -batch "$T/batch" || return 1
-		n$end tc qdisc replace dev eth0 root netem limit 10000 delay 25ms 25ms
+		n$end tc qdisc replace dev eth0 root netem limit 10000 delay 25ms 25ms || return 1
 	done
 	crossed 10.2.0.1 10.2.0.2 "$ROUNDS" "$PAIRS" || rc=1
 	n1 tc qdisc del dev eth0 root

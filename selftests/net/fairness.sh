@@ -58,16 +58,18 @@ fan_out() {
 
 # A quiet flow beside a saturating one: no message of it may wait for long.
 quiet() {
-	local avg
+	local rc
 
 	n2 "$BIN/rds-traffic" echo -b 10.1.0.2:6200 -n 100 -t 40 --ready "$T/q" </dev/null &
 	busywait 10 test -e "$T/q" || return 1
-	n1 "$BIN/rdsmisc" flood 10.1.0.1:6203 10.1.0.2:6299 6 </dev/null >/dev/null &
+	n1 "$BIN/rdsmisc" flood 10.1.0.1:6203 10.1.0.2:6299 60 </dev/null >/dev/null &
 	sleep 0.3
 	n1 "$BIN/rds-traffic" pingpong -b 10.1.0.1:6201 -d 10.1.0.2:6200 \
 		-n 100 -S 64 -t 40 >"$T/quiet" </dev/null
-	local rc=$?
+	rc=$?
 	show_file "$T/quiet"
+	# all that time
+	pkill -f "rdsmisc flood 10.1.0.1:6203" || { note "nothing floods any more"; rc=1; }
 	MOVED=$((MOVED + 100))
 	return $rc
 }

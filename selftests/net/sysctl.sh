@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=90
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=120
 # net.rds.* and net.rds.tcp.*: per namespace, ranges, written in mid-traffic.
 . "$(dirname "$0")/common.sh"
 
@@ -12,7 +12,7 @@ refused() {
 	local before
 
 	before=$(get "$1" "$2") || return 1
-	"$1" sysctl -qw "$2=$3" 2>/dev/null && [ "$(get "$1" "$2")" = "$3" ] && return 1
+	"$1" sysctl -qw "$2=$3" 2>/dev/null && return 1
 	[ "$(get "$1" "$2")" = "$before" ]
 }
 
@@ -56,6 +56,23 @@ core_written() {
 	return $rc
 }
 
+# unpinged NS: no handshake by new links, but both ends are who they were
+unpinged() {
+	local rc=0 id=u-$1
+
+	PORT=$((PORT + 100))
+	start_recv "$id" n2 "10.1.0.2:$PORT" 40 16 || return 1
+	start_send "$id" n1 10.1.0.1:9500 "10.1.0.2:$PORT" 40 -S 0-1500 -r 100 -k 16
+	busywait 20 has_links n1 8 || rc=1
+	"$1" sysctl -qw net.rds.ping_enable=0
+	sleep 0.5
+	n1 sysctl -qw "net.rds.tcp.rds_tcp_sndbuf=$((100000 + PORT))" || rc=1
+	busywait 30 has_links n1 8 || rc=1
+	end_flow "$id" 640 || rc=1
+	"$1" sysctl -qw net.rds.ping_enable=1
+	return $rc
+}
+
 ktap_header
 setup_pair
 check "sndbuf default 0" is n1 net.rds.tcp.rds_tcp_sndbuf 0
@@ -67,6 +84,8 @@ check "sndbuf 65536 is taken" taken n1 net.rds.tcp.rds_tcp_sndbuf 65536
 check "the other namespace keeps its own" is n2 net.rds.tcp.rds_tcp_sndbuf 0
 if ours; then
 	check "net.rds.tcp.* written in mid-traffic on either side" written
+	check "all links come again though we send no ping" unpinged n1
+	check "all links come again though the peer answers none" unpinged n2
 	for s in reconnect_min_delay_ms reconnect_max_delay_ms max_unacked_packets \
 		 max_unacked_bytes ping_enable max_conns idle_conn_timeout_ms; do
 		check "net.rds.$s is there in every namespace" get n1 net.rds.$s

@@ -15,9 +15,13 @@ seen() {
 
 # To a port that nobody has bound: dropped at the receiver, with its reason.
 nowhere() {
+	local rc
+
 	start_send lost n1 10.1.0.1:4444 10.1.0.2:4445 3
 	wait "${JOBS[-1]##*:}"
+	rc=$?
 	unset 'JOBS[-1]'
+	return $rc
 }
 
 ktap_header

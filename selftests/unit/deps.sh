@@ -6,15 +6,18 @@
 #
 #	wire cmsg sockaddr state_table, ib/{ring,private,credit}
 #					know nothing of the kernel
-#	message port pin mr		know those
-#	path state conn mprds cong transport
+#	message port pin mr op payload drop notify trace
+#					know those
+#	path state conn mprds generation legacy hold expire cong transport
 #					know those, and transports by their table
-#	send recv sockopt info socket	sit on top
+#	send recv sockopt info stats sysctl socket
+#					sit on top
 #	transports			see <net/rds.h> and wire.h only
 #
 # A file may include the headers of its own level and below, and may only use
-# functions that are defined there.  Two files are left out: deliver.c calls recv.c
-# with each message that arrives, and main.c lends everybody the namespace.
+# functions that are defined there.  Some files are left out: deliver.c, loop.c and room.c call
+# recv.c with each message that arrives, main.c lends everybody the namespace, and exports.c
+# names what transports may use.
 
 LC_ALL=C
 export LC_ALL
@@ -28,9 +31,10 @@ bad=0
 pure="wire cmsg sockaddr state_table ib/ring ib/private ib/credit"
 pure_headers="wire.h cmsg.h sockaddr.h state.h ib/ring.h ib/private.h ib/credit.h"
 basics="array_size atomic compiler errno in in6 limits nospec rds socket stddef string types unaligned"
-level1="message port pin mr"
-level2="path state conn mprds cong transport"
-level3="send sockopt info socket"
+level1="message port pin mr op payload drop notify trace"
+level2="path state conn mprds generation legacy hold expire cong transport"
+level3="send recv sockopt info stats sysctl socket"
+free="deliver loop room main exports"
 
 # result NAME FILE: passes if FILE, a list of findings, is empty
 result() {
@@ -196,6 +200,20 @@ run() {
 	result "$name" "$tmp/found"
 }
 
+# Every file has a level, and every level its files.
+check_levels() {
+	for f in $pure $level1 $level2 $level3 $free; do
+		[ -f "$rds/$f.c" ] || echo "$f.c is missing"
+	done
+	for f in "$rds"/*.c; do
+		f=$(basename "$f" .c)
+		case " $pure $level1 $level2 $level3 $free " in
+		*" $f "*) ;;
+		*) echo "$f.c is in no level" ;;
+		esac
+	done
+}
+
 # The checks must be able to find something.
 check_self() {
 	[ "$(defined "$rds/wire.c" | grep -c .)" -ge 15 ] || echo "defined() finds too little"
@@ -205,8 +223,9 @@ check_self() {
 }
 
 echo "TAP version 13"
-echo "1..8"
+echo "1..9"
 run "the checks see functions and includes" check_self
+run "each file has a level" check_levels
 run "pure files include only basics" check_pure_includes
 run "pure files need no symbol of the kernel" check_pure_symbols
 run "transports include only their contract" check_transport_includes

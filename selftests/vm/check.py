@@ -20,7 +20,7 @@ SPOILED = ("no end after", "kernel log", "left behind", "debug_locks")
 UNLOAD = """sleep 1; for m in rds_rdma rds_tcp rds; do grep -q "^$m " /proc/modules || continue; rmmod $m || exit 1; done"""
 # Memory must have been lost for 5 s to count.
 SCAN = """k=/sys/kernel/debug/kmemleak; [ -e $k ] || exit 0
-	echo scan >$k; sleep 6; echo scan >$k; cat $k"""
+	echo scan >$k && sleep 6 && echo scan >$k && cat $k"""
 
 
 # What the kernel loses by itself; user-mode Linux has no backtraces to tell by.
@@ -359,7 +359,10 @@ class Lane:
             elif code != 0:
                 reasons.append("the modules cannot be unloaded: " + (out + err).strip())
             else:
-                lost = leaks(g.run(SCAN, 120 * g.kind.slow)[1])
+                code, listing, err = g.run(SCAN, 120 * g.kind.slow)
+                if code != 0:
+                    reasons.append(f"kmemleak does not tell ({code}): {err.strip()}")
+                lost = leaks(listing)
                 if lost:
                     reasons.append("kmemleak after unload: " + lost[1].strip())
                     for line in lost[:60]:

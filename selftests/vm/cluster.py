@@ -79,6 +79,7 @@ class Cluster:
         self.rundir = tempfile.mkdtemp(prefix="rds-vm-", dir="/tmp")
         self.switch = None
         self.server = None
+        self.goes = None            # called with a guest before its boot ends at a test's wish
         self.guests = {}
         self.module_names = list(modules)
         self.env = {}
@@ -224,10 +225,10 @@ class Cluster:
         if op == "on":
             return self._on(g, request["command"], conn, reply)
         if op == "kill":
-            g.stop()
+            self._stop(g)
         elif op == "boot":
             if g.proc:
-                g.stop()
+                self._stop(g)
             self.boot_one(g)
         elif op == "link":
             g.set_link(request["up"])
@@ -237,6 +238,11 @@ class Cluster:
         else:
             raise GuestError(f"unknown request '{op}'")
         return 0
+
+    def _stop(self, g):
+        if self.goes:
+            self.goes(g)
+        g.stop()
 
     def _on(self, g, command, conn, reply):
         if not g.alive():

@@ -170,7 +170,9 @@ class Guest:
                 raise GuestError(f"guest {self.name} gave no sign of life in {limit} s:\n{self.tail()}")
 
     def tail(self, lines=25):
-        return "\n".join("    " + l for l in self.console.since(0)[-lines:])
+        """The console's last lines, and behind them what it first complained of."""
+        said = self.console.since(0)
+        return "\n".join("    " + l for l in said[-lines:] + bad_lines(said)[:1])
 
     def alive(self):
         return self.proc is not None and self.proc.poll() is None and not self.agent.gone.is_set()
@@ -255,6 +257,11 @@ class QemuGuest(Guest):
         if self.accel == "kvm":
             return ["-accel", "kvm", "-cpu", "host"]
         return ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,-cx16"]
+
+    def cmdline(self, root, port):
+        # The other processors come when the module in int3/ is there: a kernel patches itself
+        # while it boots, too, and then one of 36 guests met a stale breakpoint on a busy machine.
+        return super().cmdline(root, port) + ["maxcpus=1", "noreplace-smp"]
 
     def start(self):
         qemu = shutil.which("qemu-system-x86_64")
@@ -362,7 +369,7 @@ BAD = re.compile(r"""\bBUG:|\bBUG\ |WARNING:|\bOops\b|KASAN|UBSAN|KCSAN|
     ref_tracker:.*leaked|kmemleak:\ .*suspected|scheduling\ while\ atomic|sleeping\ function\ called|
     list_(?:add|del)\ corruption|stack\ end\ detected|ODEBUG|memory\ leak|double\ free|
     page\ allocation\ failure|nobody\ cared|Bad\ page|\bWATCHDOG\b|workqueue\ lockup""", re.X)
-HARMLESS = re.compile(r"rds-vm-mark|Command line|mitigations|Spectre|RETBleed|kmemleak: Kernel memory leak detector|"
+HARMLESS = re.compile(r"rds-vm-mark|Command line|mitigations|Spectre|RETBleed|kmemleak: Kernel memory leak detector initialized|"
                       r"module verification failed|KASAN init|KernelAddressSanitizer initialized")
 
 
@@ -378,6 +385,13 @@ def foreign_race(report):
     return True
 
 
+def management_of_a_dying_rxe(report):
+    """While a rdma_rxe device is deleted the kernel's ib_mad may still take a datagram from it,
+    and then posts a buffer to its destroyed queue pair; nothing of ours is in that."""
+    trace = itertools.takewhile(lambda t: "end trace" not in t, report)
+    return "rxe_post_recv" in report[0] and any("ib_mad_post_receive_mads" in t for t in trace)
+
+
 def bad_lines(lines, allowed=None):
     allow = re.compile(allowed) if allowed else None
     bad = []
@@ -385,6 +399,8 @@ def bad_lines(lines, allowed=None):
         if not BAD.search(l) or HARMLESS.search(l) or (allow and allow.search(l)):
             continue
         if "BUG: KCSAN: data-race" in l and foreign_race(list(itertools.takewhile(lambda t: "=====" not in t, lines[i:]))):
+            continue
+        if "WARNING:" in l and management_of_a_dying_rxe(lines[i:]):
             continue
         bad.append(l)
     return bad

@@ -130,6 +130,8 @@ class Outcome:
             self.reasons.append(f"exit status {code}")
         elif tap.plan is None and not tap.seen() and code == 0 and not reasons:
             self.passed += 1                    # no TAP: the file is the case
+        if tap.seen() and tap.plan is None and code == 0:
+            self.reasons.append("it came to no end: no number of cases was announced")
         if tap.plan is not None and tap.plan != tap.seen() and code is not None:
             self.reasons.append(f"{tap.plan} cases were announced, {tap.seen()} reported")
         # each reason is a failure of its own, but one is enough for a file
@@ -207,7 +209,10 @@ class GuestRun:
         code, out, err = self.guest.run(first + "\n" + COUNTS, 60 * self.guest.kind.slow)
         if code == MODPROBE_FAILED:
             raise GuestError((out + err).strip())
-        return dict((w[0], int(w[1])) for w in (l.split() for l in out.splitlines()) if len(w) == 2)
+        found = dict((w[0], int(w[1])) for w in (l.split() for l in out.splitlines()) if len(w) == 2)
+        if code != 0 or "pinned" not in found:
+            raise GuestError(f"what there is cannot be counted ({code}): {err.strip()}")
+        return found
 
     def command(self):
         inner = shlex.join(self.test.command())
@@ -316,13 +321,26 @@ def run_cluster_test(test, cluster, say):
     """A script on the host that drives several guests."""
     begins = {g: g.mark(f"begin {test.name}") for g in cluster.guests.values()}
     boots = {g: g.boots for g in cluster.guests.values()}
+    reasons = []
+
+    def judge(g):
+        reasons.extend(log_reasons(g, begins[g] if g.boots == boots[g] else 0, test.expect, say))
+
+    def goes(g):
+        """The test kills or restarts @g, whose log is lost then."""
+        if g.kind.ours and g.proc and g.boots not in judged[g]:
+            judged[g].add(g.boots)
+            judge(g)
+    judged = {g: set() for g in cluster.guests.values()}
+    cluster.goes = goes
     outcome = run_on_host(test, host_env(cluster), say,
                           cancelled=lambda: [report_hang(g, say) for g in cluster.guests.values() if g.alive()])
-    reasons = []
+    cluster.goes = None
     for g in cluster.guests.values():
         if g.alive():
             g.mark(f"end {test.name}")
-        reasons += log_reasons(g, begins[g] if g.boots == boots[g] else 0, test.expect, say)
+        if g.boots not in judged[g]:
+            judge(g)
     if reasons:
         outcome.reasons += reasons
         outcome.failed += 1

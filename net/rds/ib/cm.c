@@ -65,7 +65,7 @@ static size_t rds_ib_say(struct rds_ib_link *l, u8 *buf)
 	const struct in6_addr *faddr = rds_path_faddr(l->ib->path);
 	bool v6 = rds_ib_is_v6(l);
 	struct rds_ib_private priv = {
-		.instance = rds_instance(),
+		.instance = rds_instance(l->ib->path),
 		.minors = RDS_IB_MINORS,
 		.major = l->version >> 8,
 		.minor = l->version & 0xff,
@@ -128,7 +128,7 @@ static int rds_ib_route_resolved(struct rds_ib_link *l)
 	param.private_data = buf;
 	param.responder_resources = rds_ib_depth(l->rdev->max_responder, U8_MAX);
 	param.initiator_depth = rds_ib_depth(l->rdev->max_initiator, U8_MAX);
-	param.retry_count = rds_ib_retries(l->rdev);
+	param.retry_count = rds_ib_retries(l->id);
 	param.rnr_retry_count = 7;
 	l->asked = jiffies;
 	smp_store_release(&l->requested, true);	/* after the time */
@@ -328,7 +328,7 @@ int rds_ib_accept(struct rds_ib_link *l, struct rds_ib_parked *pk)
 		param.private_data = buf;
 		param.responder_resources = rds_ib_depth(l->rdev->max_responder, pk->responder);
 		param.initiator_depth = rds_ib_depth(l->rdev->max_initiator, pk->initiator);
-		param.retry_count = rds_ib_retries(l->rdev);
+		param.retry_count = rds_ib_retries(l->id);
 		param.rnr_retry_count = 7;
 		err = rdma_accept(l->id, &param);
 	}

@@ -189,7 +189,6 @@ static void init_dev(struct rds_ib_device *rdev, struct ib_device *dev)
 	rdev->max_wr = a->max_qp_wr;
 	rdev->max_responder = a->max_qp_rd_atom;
 	rdev->max_initiator = a->max_qp_init_rd_atom;
-	rdev->roce = rdma_protocol_roce(dev, rdma_start_port(dev));
 	rdev->atomics = a->atomic_cap != IB_ATOMIC_NONE;
 	rdev->masked_atomics = a->masked_atomic_cap != IB_ATOMIC_NONE;
 }

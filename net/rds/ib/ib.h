@@ -67,7 +67,6 @@
  * @max_wr: work requests of a queue
  * @max_responder: reads and atomics it serves at once, for one queue pair
  * @max_initiator: the same, that it issues
- * @roce: Ethernet link layer
  * @atomics: plain atomic operations
  * @masked_atomics: masked ones
  * @next_vector: completion vectors are taken in turn
@@ -86,7 +85,6 @@ struct rds_ib_device {
 	u32 max_wr;
 	u32 max_responder;
 	u32 max_initiator;
-	bool roce;
 	bool atomics;
 	bool masked_atomics;
 	atomic_t next_vector;
@@ -424,7 +422,7 @@ extern struct workqueue_struct *rds_ib_wq;	/* sleeps */
 extern struct workqueue_struct *rds_ib_poll_wq;
 extern unsigned int rds_ib_mr_1m_pool_size;
 extern unsigned int rds_ib_mr_8k_pool_size;
-unsigned int rds_ib_retries(const struct rds_ib_device *rdev);
+unsigned int rds_ib_retries(const struct rdma_cm_id *id);
 
 /* sysctl.c */
 extern unsigned long rds_ib_sysctl_max_send_wr;

@@ -78,5 +78,5 @@ void rds_ib_info(struct net *net, int opt, struct rds_info_sink *sink)
 	struct rds_ib_walk w = { .opt = opt, .sink = sink };
 
 	if (opt == RDS_INFO_IB_CONNECTIONS || opt == RDS6_INFO_IB_CONNECTIONS)
-		rds_transport_walk_paths(&rds_ib_transport, net, rds_ib_emit, &w);
+		rds_transport_walk_paths(&rds_ib_transport, net, true, rds_ib_emit, &w);
 }

@@ -230,11 +230,13 @@ static void rds_ib_retry_work(struct work_struct *work)
 /**
  * rds_ib_retry_later() - go on later with what stopped
  * @l: link
- * @delay: jiffies, if nothing was to be tried again anyway
+ * @delay: jiffies, if nothing was to be tried again sooner anyway
  */
 void rds_ib_retry_later(struct rds_ib_link *l, unsigned long delay)
 {
-	queue_delayed_work(rds_ib_wq, &l->retry, delay);
+	if (!queue_delayed_work(rds_ib_wq, &l->retry, delay) &&
+	    time_after(READ_ONCE(l->retry.timer.expires), jiffies + delay))
+		mod_delayed_work(rds_ib_wq, &l->retry, delay);
 }
 
 /**
@@ -364,7 +366,8 @@ static u32 rds_ib_ring_size(const struct rds_ib_device *rdev, unsigned long want
 #define RDS_IB_COST_RECV	128
 #define RDS_IB_COST_WC		sizeof(struct ib_wc)
 
-static atomic_long_t rds_ib_links_cost;
+/* Of the links that we dial, and of those that peers do: neither may shut out the others. */
+static atomic_long_t rds_ib_links_cost[2];
 
 /* Memory of a link that does nothing, in units of 4 KiB. */
 static long rds_ib_link_cost(u32 sends, u32 recvs, u32 ops)
@@ -378,14 +381,13 @@ static long rds_ib_link_cost(u32 sends, u32 recvs, u32 ops)
 	return DIV_ROUND_UP_ULL(bytes, RDS_IB_FRAG);
 }
 
-/* Peers' links are refused above the bound; ours count too. */
 static bool rds_ib_link_charge(struct rds_ib_link *l, u32 sends, u32 recvs, u32 ops)
 {
 	long cost = rds_ib_link_cost(sends, recvs, ops);
 
 	l->cost = cost;
-	if (atomic_long_add_return(cost, &rds_ib_links_cost) <=
-	    READ_ONCE(rds_ib_sysctl_max_link_allocation) || !l->adopted)
+	if (atomic_long_add_return(cost, &rds_ib_links_cost[l->adopted]) <=
+	    READ_ONCE(rds_ib_sysctl_max_link_allocation))
 		return true;
 	rds_ib_count(RDS_IB_LINK_LIMIT);
 	return false;
@@ -404,7 +406,7 @@ bool rds_ib_link_room(const struct rds_ib_device *rdev)
 	u32 recvs = rds_ib_ring_size(rdev, READ_ONCE(rds_ib_sysctl_max_recv_wr),
 				     RDS_IB_EXTRA_WR);
 
-	if (atomic_long_read(&rds_ib_links_cost) + rds_ib_link_cost(sends, recvs, ops) <=
+	if (atomic_long_read(&rds_ib_links_cost[true]) + rds_ib_link_cost(sends, recvs, ops) <=
 	    READ_ONCE(rds_ib_sysctl_max_link_allocation))
 		return true;
 	rds_ib_count(RDS_IB_LINK_LIMIT);
@@ -440,8 +442,10 @@ int rds_ib_link_setup(struct rds_ib_link *l)
 	if (err)
 		return err;
 	rds_ib_refill(l, GFP_KERNEL);
-	if (!rds_ib_ring_used(&l->rx.ring))
+	if (!rds_ib_ring_used(&l->rx.ring)) {
+		rds_ib_partial_evict();		/* there may be room when the peer tries again */
 		return -ENOMEM;
+	}
 	rds_ib_poll_soon(l);	/* arms */
 	return 0;
 }
@@ -634,7 +638,7 @@ static void rds_ib_link_free(struct rds_ib_link *l)
 		rdma_destroy_id(l->id);
 	if (l->rdev)
 		rds_ib_dev_put(l->rdev);
-	atomic_long_sub(l->cost, &rds_ib_links_cost);
+	atomic_long_sub(l->cost, &rds_ib_links_cost[l->adopted]);
 	kvfree(l);
 }
 

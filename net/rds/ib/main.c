@@ -46,11 +46,11 @@ MODULE_PARM_DESC(rds_ib_retry_count, "retries of a request (at most 7; RoCE has 
 
 /**
  * rds_ib_retries() - how often the device repeats a request
- * @rdev: device
+ * @id: of the link, which has a port
  */
-unsigned int rds_ib_retries(const struct rds_ib_device *rdev)
+unsigned int rds_ib_retries(const struct rdma_cm_id *id)
 {
-	if (rdev->roce && !rds_ib_retry_set)
+	if (rdma_protocol_roce(id->device, id->port_num) && !rds_ib_retry_set)
 		return RDS_IB_ROCE_RETRIES;
 	return min(rds_ib_retry_count, 7U);
 }

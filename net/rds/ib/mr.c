@@ -123,13 +123,14 @@ static struct rds_ib_frmr *frmr_get(struct rds_ib_device *rdev, unsigned int pag
 {
 	struct rds_ib_mr_dev *md = rdev->mr;
 	struct rds_ib_mr_pool *pool = &md->pool[pages > RDS_IB_MR_SMALL];
-	struct rds_ib_frmr *f = frmr_idle(pool);
+	struct rds_ib_frmr *f;
 
+	if (pages > pool->pages)
+		return ERR_PTR(-EMSGSIZE);
+	f = frmr_idle(pool);
 	if (f) {
 		pool_count(pool, REUSED);
 	} else {
-		if (pages > pool->pages)
-			return ERR_PTR(-EMSGSIZE);
 		f = frmr_new(rdev, pool);
 		if (IS_ERR(f))
 			return f;

@@ -33,7 +33,7 @@ static void rds_ib_evict_locked(void)
 }
 
 /**
- * rds_ib_partial_evict() - a link has no receive buffers because memory is short
+ * rds_ib_partial_evict() - a link, or one to be, has no receive buffers because memory is short
  *
  * Drops the link of the oldest partial message if its peer takes too long over it.
  *

@@ -558,11 +558,19 @@ static bool rds_ib_stall(struct rds_ib_link *l, bool starved)
 	return go && test_and_clear_bit(0, &tx->stalled);
 }
 
-/* The messages behind the last one were taken back, or were operations without a message. */
-static void rds_ib_tail(struct rds_ib_link *l)
+/*
+ * The messages behind the last one were taken back, or were operations without a message: 0, or
+ * -ENOMEM.
+ */
+static int rds_ib_tail(struct rds_ib_link *l)
 {
-	if (l->tx.unasked && !rds_path_has_queued(l->ib->path))
-		l->tx.unasked = rds_path_blank(l->ib->path) == -ENOMEM;
+	int err;
+
+	if (!l->tx.unasked || rds_path_has_queued(l->ib->path))
+		return 0;
+	err = rds_path_blank(l->ib->path);
+	l->tx.unasked = err == -ENOMEM;
+	return l->tx.unasked ? err : 0;
 }
 
 /* Pull and post until nothing is left (0), or -errno; -ENOSPC: it has to wait. */
@@ -573,7 +581,7 @@ static int rds_ib_push(struct rds_ib_link *l, bool *starved)
 	for (;;) {
 		ret = rds_ib_pull(l);
 		if (!ret)
-			rds_ib_tail(l);
+			ret = rds_ib_tail(l);
 		if (ret <= 0)
 			return ret;
 		ret = rds_ib_post(l, starved);

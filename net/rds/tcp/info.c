@@ -113,5 +113,5 @@ void rds_tcp_info(struct net *net, int opt, struct rds_info_sink *sink)
 	struct rds_tcp_walk w = { .opt = opt, .sink = sink };
 
 	if (opt == RDS_INFO_TCP_SOCKETS || opt == RDS6_INFO_TCP_SOCKETS)
-		rds_transport_walk_paths(&rds_tcp_transport, net, rds_tcp_emit, &w);
+		rds_transport_walk_paths(&rds_tcp_transport, net, false, rds_tcp_emit, &w);
 }

@@ -294,7 +294,11 @@ static int rds_tcp_adopt(struct rds_tcp_path *tp)
 	rds_tcp_attach(tp, sock);
 	rds_path_peer_port(tp->path, ntohs(inet_sk(sk)->inet_dport));
 	if (rds_tcp_link_up(tp, sk)) {
-		rds_tcp_read(tp, sk, false);
+		/* What came before the callbacks were ours has told nobody. */
+		if (rds_tcp_take_turn(tp, sk))
+			rds_tcp_read(tp, sk, false);
+		else
+			rds_tcp_retry_later(tp, 0);
 		/* The peer may have closed it by now; what it sent before counts. */
 		if (sk->sk_state != TCP_ESTABLISHED)
 			rds_path_drop(tp->path, tp->epoch, rds_tcp_why(sk));

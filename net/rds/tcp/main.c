@@ -108,7 +108,7 @@ static int rds_tcp_sysctl(struct rds_tcp_net *rn, const struct ctl_table *table,
 	struct rds_tcp_resize r = {};
 
 	if (write && !err)
-		rds_transport_walk_paths(&rds_tcp_transport, rn->net, rds_tcp_resize, &r);
+		rds_transport_walk_paths(&rds_tcp_transport, rn->net, false, rds_tcp_resize, &r);
 	return err;
 }
 

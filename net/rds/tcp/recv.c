@@ -503,7 +503,7 @@ void rds_tcp_data_ready(struct sock *sk)
 		if (rds_tcp_take_turn(tp, sk))
 			rds_tcp_read(tp, sk, false);
 		else
-			queue_delayed_work(rds_tcp_wq, &tp->retry, 0);
+			rds_tcp_retry_later(tp, 0);
 		rds_tcp_event(tp);
 	}
 	rcu_read_unlock();
