@@ -258,25 +258,11 @@ static bool fragments(struct peer *p, struct flood *f, int n, int ms)
 	return flood_wait(p, f, 0, ms);
 }
 
-/* Connect, as soon as there are buffers for it. */
-static bool come_in(struct peer *p)
-{
-	__s64 end = now_ms() + 20000;
-
-	while (peer_connect(p, B4)) {
-		peer_close(p);
-		if (now_ms() > end)
-			return false;
-		sleep(1);
-	}
-	return true;
-}
-
 /*
  * Two peers leave nearly all of a message with us, and a third one sends all of his: it waits, the
  * first one goes, the message comes.
  */
-static void unfinished(struct __test_metadata *_metadata, int fd, const char *limit)
+TEST_F_TIMEOUT(bounds, partial__max_peer_bytes, 60)
 {
 	static char in[1 << 20];
 	struct flood *f[HOSTS];
@@ -284,33 +270,28 @@ static void unfinished(struct __test_metadata *_metadata, int fd, const char *li
 	__s64 before, waits;
 	int i;
 
-	before = counter(fd, "ib_partial_evicted");
-	waits = counter(fd, limit);
+	ASSERT_EQ(0, set_sysctl("max_peer_bytes", 2 << 20));
+	before = counter(self->fd, "ib_partial_evicted");
+	waits = counter(self->fd, "recv_partial_limit");
 	for (i = 0; i < HOSTS; i++) {
 		p[i] = calloc(1, sizeof(*p[i]));
-		ASSERT_TRUE(come_in(p[i]));
+		ASSERT_EQ(0, peer_connect(p[i], B4));
 		f[i] = flood_new(p[i]);
 		ASSERT_NE(NULL, f[i]);
 		if (i < HOSTS - 1)
 			ASSERT_TRUE(fragments(p[i], f[i], 255, 10000));
 	}
 	fragments(p[HOSTS - 1], f[HOSTS - 1], 256, 500);
-	EXPECT_TRUE(WAIT_UNTIL(waits < counter(fd, limit)));
+	EXPECT_TRUE(WAIT_UNTIL(waits < counter(self->fd, "recv_partial_limit")));
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, peer_event(p[0], PEER_WAIT));
-	EXPECT_LT(before, counter(fd, "ib_partial_evicted"));
-	EXPECT_EQ(1 << 20, recv_wait(fd, in, sizeof(in)));
+	EXPECT_LT(before, counter(self->fd, "ib_partial_evicted"));
+	EXPECT_EQ(1 << 20, recv_wait(self->fd, in, sizeof(in)));
 	EXPECT_EQ(0, memcmp(in, f[HOSTS - 1]->data, 4096));
 	for (i = 0; i < HOSTS; i++) {
 		flood_free(f[i]);
 		peer_close(p[i]);
 		free(p[i]);
 	}
-}
-
-TEST_F_TIMEOUT(bounds, partial__max_peer_bytes, 60)
-{
-	ASSERT_EQ(0, set_sysctl("max_peer_bytes", 2 << 20));
-	unfinished(_metadata, self->fd, "recv_partial_limit");
 }
 
 /* The links of tests before this one have buffers, too: away with them. */
@@ -326,43 +307,45 @@ static void load_anew(struct __test_metadata *_metadata, int *fd, int *stuck)
 	ASSERT_FD(*stuck);
 }
 
+/*
+ * However much of it others hold: each link has a few buffers of its own, so a peer comes in at
+ * once, what he sends gets through, and nobody is dropped for it.
+ */
 TEST_F_TIMEOUT(bounds, partial__max_recv_allocation, 60)
 {
-	load_anew(_metadata, &self->fd, &self->stuck);
-	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", 700));
-	unfinished(_metadata, self->fd, "ib_rx_alloc_limit");
-}
-
-/* Two peers hold all buffers: a third one comes in when the first has had its time. */
-TEST_F_TIMEOUT(bounds, partial__keeps_nobody_out, 60)
-{
-	struct peer *p[2];
-	struct flood *f[2];
-	uint64_t seq;
-	__s64 before;
+	static char in[1 << 20];
+	__s64 evicted, limited;
+	struct peer *p[HOSTS];
+	struct flood *f[HOSTS];
 	int i;
 
 	load_anew(_metadata, &self->fd, &self->stuck);
-	before = counter(self->fd, "ib_partial_evicted");
-	for (i = 0; i < 2; i++) {
+	evicted = counter(self->fd, "ib_partial_evicted");
+	limited = counter(self->fd, "ib_rx_alloc_limit");
+	for (i = 0; i < HOSTS; i++) {
 		p[i] = calloc(1, sizeof(*p[i]));
 		ASSERT_EQ(0, peer_connect(p[i], B4));
 		f[i] = flood_new(p[i]);
 		ASSERT_NE(NULL, f[i]);
-		ASSERT_TRUE(fragments(p[i], f[i], 255, 10000));
+		if (i < HOSTS - 1)
+			EXPECT_TRUE(fragments(p[i], f[i], 255, 10000));
+		/* less than the first one holds */
+		EXPECT_EQ(0, set_sysctl("ib/max_recv_allocation", 100));
 	}
-	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", 500));
-	EXPECT_EQ(-1, peer_connect(self->p, B4));
-	peer_close(self->p);
-	ASSERT_TRUE(come_in(self->p));
-	EXPECT_LT(before, counter(self->fd, "ib_partial_evicted"));
-	ASSERT_EQ(100, send_to(self->fd, self->p->addr, 9, f[0]->data, 100, 0));
-	seq = sent_seq(self->p, f[0]);
-	ASSERT_NE(0, seq);
-	/* or it is tried again behind this test's back */
-	EXPECT_EQ(0, peer_ack(self->p, seq));
-	EXPECT_TRUE(WAIT_UNTIL(!outq(self->fd)));
-	for (i = 0; i < 2; i++) {
+	EXPECT_TRUE(fragments(p[HOSTS - 1], f[HOSTS - 1], 256, 10000));
+	EXPECT_EQ(1 << 20, recv_wait(self->fd, in, sizeof(in)));
+	EXPECT_EQ(0, memcmp(in, f[HOSTS - 1]->data, 4096));
+	EXPECT_EQ(100, send_to(self->fd, p[HOSTS - 1]->addr, 9, in, 100, 0));
+	EXPECT_NE(0, sent_seq(p[HOSTS - 1], f[HOSTS - 1]));
+	/* the others have not lost theirs, and waited long enough for that */
+	EXPECT_EQ(-1, peer_event(p[0], 6000));
+	for (i = 0; i < HOSTS - 1; i++) {
+		EXPECT_TRUE(fragments(p[i], f[i], 1, 10000));
+		EXPECT_EQ(1 << 20, recv_wait(self->fd, in, sizeof(in)));
+	}
+	EXPECT_EQ(evicted, counter(self->fd, "ib_partial_evicted"));
+	EXPECT_LT(limited, counter(self->fd, "ib_rx_alloc_limit"));
+	for (i = 0; i < HOSTS; i++) {
 		flood_free(f[i]);
 		peer_close(p[i]);
 		free(p[i]);
@@ -399,7 +382,7 @@ TEST_F(bounds, links__dialled)
 	char in[10] = "";
 	int to = -1;
 
-	RUN("ip addr add 10.5.0.250/24 dev rdst0");
+	RUN("ip addr replace 10.5.0.250/24 dev rdst0");
 	EXPECT_TRUE(WAIT_UNTIL((to = rds_bound("10.5.0.250", PORT)) >= 0));
 	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", 100));
 	limit = counter(self->fd, "ib_link_limit");
@@ -558,6 +541,77 @@ TEST_F_TIMEOUT(bounds, requests__two_at_once, 100)
 	TH_LOG("%d changed places", swapped);
 	EXPECT_GT(7, swapped);
 	free(q);
+}
+
+/* Packets that the device has sent. */
+static long packets(void)
+{
+	FILE *f = fopen("/sys/class/infiniband/rxe_t/ports/1/hw_counters/sent_pkts", "r");
+	long n = -1;
+
+	if (f && fscanf(f, "%ld", &n) != 1)
+		n = -1;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/*
+ * Send a message from @from to @to, which is an address of this machine, by a way that ends
+ * nowhere: our request stays on its way, while the peer at @to asks for the same.
+ */
+static bool request_into_nothing(int fd, const char *from, const char *to)
+{
+	long before;
+	bool sent;
+
+	if (run_cmd("ip neigh replace %s lladdr 02:00:00:00:00:99 dev rdst0 nud permanent", to) ||
+	    run_cmd("ip route replace %s dev rdst0 table 99", to) ||
+	    run_cmd("ip rule add pref 2 lookup local && ip rule del pref 0") ||
+	    run_cmd("ip rule add pref 1 from %s to %s lookup 99", from, to))
+		return false;
+	before = packets();
+	sent = send_to(fd, to, 9, to, sizeof("10.5.0.0"), 0) > 0 && before >= 0 &&
+	       WAIT_UNTIL(packets() > before);
+	return !run_cmd("ip rule add pref 0 lookup local") && sent;
+}
+
+static void restore_rules(void)
+{
+	run_cmd("ip rule del pref 1; ip rule del pref 2");
+}
+
+/* Both ends dial at once: of the two requests that of the smaller address counts, at either end. */
+TEST_F_TIMEOUT(bounds, requests__both_ends_at_once, 60)
+{
+	struct frame_hdr h;
+	struct priv4 d;
+	uint8_t *data;
+	__s64 raced;
+	int last;
+
+	load_anew(_metadata, &self->fd, &self->stuck);
+	raced = counter(self->fd, "ib_connect_raced");
+	ASSERT_EQ(0, peer_open(self->p, B4));
+	d = peer_priv(self->p, B4);
+	ASSERT_TRUE(request_into_nothing(self->fd, B4, self->p->addr));
+	EXPECT_EQ(RDMA_CM_EVENT_REJECTED, peer_request(self->p, &d, sizeof(d)));
+	EXPECT_EQ(raced + 1, counter(self->fd, "ib_connect_raced"));
+	restore_rules();
+	peer_close(self->p);
+
+	RUN("ip addr replace 10.5.0.250/24 dev rdst0");
+	ASSERT_TRUE(WAIT_UNTIL((last = rds_bound("10.5.0.250", PORT)) >= 0));
+	ASSERT_EQ(0, peer_open(self->p, "10.5.0.250"));
+	d = peer_priv(self->p, "10.5.0.250");
+	ASSERT_TRUE(request_into_nothing(last, "10.5.0.250", self->p->addr));
+	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, peer_request(self->p, &d, sizeof(d)));
+	restore_rules();
+	while (peer_recv(self->p, &h, &data, PEER_WAIT) > 0 && !h.sport)
+		;
+	EXPECT_EQ(htobe16(PORT), h.sport);
+	EXPECT_EQ(raced + 1, counter(self->fd, "ib_connect_raced"));
+	close(last);
 }
 
 /* A socket of TCP on an address of ours may have messages that only rds_rdma can read. */

@@ -48,6 +48,8 @@
 #define RDS_IB_MAX_FRAGS	(RDS_MAX_MSG_SIZE / RDS_IB_FRAG)
 /* Receive buffers that a new link posts; more when they are used up. */
 #define RDS_IB_FIRST_TARGET	64U
+/* So many of them each link has, whatever max_recv_allocation says. */
+#define RDS_IB_OWN_BUFFERS	16U
 /* Segments of a work request that we use, if the device has them. */
 #define RDS_IB_MAX_SGE		8
 
@@ -493,7 +495,6 @@ long rds_ib_rx_pages(void);
 /* partial.c */
 bool rds_ib_partial_charge(struct rds_ib_link *l, u32 bytes);
 void rds_ib_partial_done(struct rds_ib_link *l);
-void rds_ib_partial_evict(void);
 
 /* info.c */
 void rds_ib_info(struct net *net, int opt, struct rds_info_sink *sink);

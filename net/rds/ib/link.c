@@ -378,6 +378,7 @@ static long rds_ib_link_cost(u32 sends, u32 recvs, u32 ops)
 	bytes += recvs * (sizeof(struct rds_ib_rbuf) + roundup_pow_of_two(RDS_HDR_LEN) + 0ULL);
 	bytes += (sends + ops) * (RDS_IB_COST_SEND + RDS_IB_COST_WC + 0ULL);
 	bytes += recvs * (RDS_IB_COST_RECV + RDS_IB_COST_WC + 0ULL);
+	bytes += RDS_IB_OWN_BUFFERS * PAGE_SIZE;
 	return DIV_ROUND_UP_ULL(bytes, RDS_IB_FRAG);
 }
 
@@ -442,10 +443,8 @@ int rds_ib_link_setup(struct rds_ib_link *l)
 	if (err)
 		return err;
 	rds_ib_refill(l, GFP_KERNEL);
-	if (!rds_ib_ring_used(&l->rx.ring)) {
-		rds_ib_partial_evict();		/* there may be room when the peer tries again */
+	if (!rds_ib_ring_used(&l->rx.ring))
 		return -ENOMEM;
-	}
 	rds_ib_poll_soon(l);	/* arms */
 	return 0;
 }

@@ -5,8 +5,7 @@
  * They are charged to the namespace, up to max_peer_bytes.  Above it only the oldest of them is
  * received further, so there is always one that can be completed; and if its peer takes too long
  * over it while others wait, its link is dropped, without loss: what is not complete was not
- * acknowledged.  The same if others have no receive buffers because max_recv_allocation is used
- * up.
+ * acknowledged.
  */
 #include "ib.h"
 
@@ -30,20 +29,6 @@ static void rds_ib_evict_locked(void)
 	rx->evicted = true;
 	rds_ib_count(RDS_IB_PARTIAL_EVICTED);
 	rds_ib_link_drop(container_of(rx, struct rds_ib_link, rx), -ENOBUFS);
-}
-
-/**
- * rds_ib_partial_evict() - a link, or one to be, has no receive buffers because memory is short
- *
- * Drops the link of the oldest partial message if its peer takes too long over it.
- *
- * Context: process or poll work.
- */
-void rds_ib_partial_evict(void)
-{
-	spin_lock_bh(&rds_ib_partial_lock);
-	rds_ib_evict_locked();
-	spin_unlock_bh(&rds_ib_partial_lock);
 }
 
 /**

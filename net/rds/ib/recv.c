@@ -13,7 +13,9 @@
  * the link is given up after a while: the next one begins with the newest acknowledgment.
  *
  * All pages, posted or in messages, count against max_recv_allocation; when much of it is in use
- * the rings do not grow any more.  What is posted cannot be taken back from a queue pair.
+ * the rings do not grow any more.  What is posted cannot be taken back from a queue pair, so links
+ * that are idle may have all of it; hence the few first buffers of a link are its own whatever the
+ * others have.  How many links there are is bounded, too, and they count there.
  */
 #include <linux/highmem.h>
 #include <linux/module.h>
@@ -54,12 +56,13 @@ long rds_ib_rx_pages(void)
 	return atomic_long_read(&rds_ib_pages);
 }
 
-static struct page *rds_ib_page_alloc(gfp_t gfp)
+/* @own: one of those that a link has in any case. */
+static struct page *rds_ib_page_alloc(bool own, gfp_t gfp)
 {
 	struct page *page = NULL;
 
 	if (atomic_long_add_return(RDS_IB_PAGE_UNITS, &rds_ib_pages) <=
-	    READ_ONCE(rds_ib_sysctl_max_recv_allocation))
+	    READ_ONCE(rds_ib_sysctl_max_recv_allocation) || own)
 		page = alloc_page(gfp | __GFP_NOWARN);
 	else
 		rds_ib_count(RDS_IB_RX_ALLOC_LIMIT);
@@ -132,7 +135,7 @@ static bool rds_ib_rbuf_fill(struct rds_ib_link *l, struct rds_ib_rbuf *b, gfp_t
 
 	if (b->page)
 		return true;
-	b->page = rds_ib_page_alloc(gfp);
+	b->page = rds_ib_page_alloc(rds_ib_ring_used(&l->rx.ring) < RDS_IB_OWN_BUFFERS, gfp);
 	if (!b->page)
 		return false;
 	b->dma = ib_dma_map_page(dev, b->page, 0, RDS_IB_FRAG, DMA_FROM_DEVICE);
@@ -247,9 +250,6 @@ static void rds_ib_rx_starving(struct rds_ib_link *l)
 	}
 	if (!rx->starved)
 		rx->starved = jiffies | 1;
-	/* Memory is short: what others left unfinished may have it. */
-	if (!rx->held)
-		rds_ib_partial_evict();
 	if (!rx->held || time_before(jiffies, rx->starved + RDS_IB_STARVED_MAX) ||
 	    !rds_path_has_unacked(l->ib->path)) {
 		rds_ib_retry_later(l, HZ);
