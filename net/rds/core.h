@@ -460,6 +460,8 @@ struct rds_path {
 	u64 priv[];
 };
 
+#define RDS_NR_WAYS	256
+
 /**
  * struct rds_conn - a connection
  * @node: rds_net.conns
@@ -498,6 +500,7 @@ struct rds_path {
  * @pinged_at: path 0's next sequence before the last one was queued
  * @npaths: paths in use; 0 = unknown; release-stored under lock and path[0].lock
  * @tx_paths: paths our own messages are spread over; 0 = unknown; likewise
+ * @way: path + 1 of our source ports with this remainder, 0 = none yet; kept once set
  * @flows: xarray: source port of a peer that may not pair path indices -> the last
  *	sequence received from it (legacy.c)
  * @flow_bytes: its memory, charged to the namespace
@@ -535,18 +538,14 @@ struct rds_conn {
 	u32 peer_gen;
 	u32 want_paths;
 	bool peer_sport_idx;
-	u32 greeted;
-	u32 greeted_gen;
-	u32 told;
+	u32 greeted, greeted_gen, told;
 	bool dead;
 	u64 fanout_seq;
-	bool fanout_open;
-	bool repairing;
-	bool fold;
+	bool fanout_open, repairing, fold;
 	u8 pings, pongs, fence;
 	u64 pinged_at;
-	unsigned int npaths;
-	unsigned int tx_paths;
+	unsigned int npaths, tx_paths;
+	u8 way[RDS_NR_WAYS];
 	struct xarray flows;
 	atomic_t flow_bytes;
 	struct delayed_work mprds_work;
@@ -617,6 +616,7 @@ void rds_path_look_later(struct rds_path *p);
 
 /* mprds.c */
 struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, u16 dport, unsigned int *npaths);
+void rds_mprds_generation(struct rds_path *p, const struct rds_hdr *h);
 void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h);
 void rds_mprds_link_up(struct rds_path *p);
 bool rds_mprds_greet_again(struct rds_path *p);

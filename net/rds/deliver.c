@@ -147,6 +147,8 @@ void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
 		rds_cong_received(p, h, inc);
 		goto done;
 	}
+	if (unlikely(h->sport + h->dport == RDS_PORT_PROBE))
+		rds_mprds_generation(p, h);
 	if (!deliver_is_new(p, h))
 		goto done;
 	if (h->flags & RDS_FLAG_ACK_REQUIRED)

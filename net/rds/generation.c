@@ -47,11 +47,13 @@ void rds_generation_fresh_link(struct rds_path *p)
  * rds_generation_told() - a frame told the generation of the peer's instance
  * @p: path it came by
  * @gen: generation, non-zero
- * @seq: sequence of the frame, 0 for a control frame at the head of a link
+ * @seq: sequence of the frame, which is yet to be judged; 0 for a control frame at the head of
+ *	a link
  *
  * A changed generation means the peer restarted: what we expect next starts again.  Our
  * own numbering goes on, because a fresh receiver accepts any first number, and so no
- * queued message is lost or renumbered.
+ * queued message is lost or renumbered.  The same for a link that begins with one after others
+ * that did not: who tells it does so each time.  In a message it may be told late.
  *
  * Context: any; one caller at a time per path.
  */
@@ -62,8 +64,8 @@ void rds_generation_told(struct rds_path *p, u32 gen, u64 seq)
 	unsigned int i;
 
 	spin_lock_bh(&p->lock);
-	if (p->rx_gen && p->rx_gen != gen)
-		p->next_rx = seq ? seq + 1 : 0;
+	if (p->rx_gen ? p->rx_gen != gen : !seq)
+		p->next_rx = seq;
 	p->rx_gen = gen;
 	spin_unlock_bh(&p->lock);
 

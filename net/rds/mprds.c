@@ -24,27 +24,43 @@
 /* Pause before paths are allocated again after a shortage of memory. */
 #define MPRDS_RETRY_DELAY	(HZ / 20 + 1)
 
+/*
+ * The way of a source port is found when it first sends, by a hash that is the same at both ends, if
+ * both are of this kind: an answer then carries the acknowledgment of what it answers.  Both know
+ * both generations, and nobody else does.
+ */
+static unsigned int mprds_find_way(struct rds_conn *c, u16 sport, u16 dport, unsigned int n)
+{
+	u32 ports = (u32)max(sport, dport) << 16 | min(sport, dport);
+	u8 *way = &c->way[sport % RDS_NR_WAYS];
+	u32 seed;
+
+	spin_lock_bh(&c->lock);
+	seed = c->rn->generation ^ c->peer_gen;
+	if (!*way)
+		WRITE_ONCE(*way, 1 + reciprocal_scale(jhash_1word(ports, seed), n));
+	spin_unlock_bh(&c->lock);
+	return *way;
+}
+
 /**
- * rds_mprds_select() - the path for messages between two ports
+ * rds_mprds_select() - the path for a message
  * @c: the connection
- * @sport: source port
+ * @sport: source port; all its messages to this peer go by one path, which keeps their order
  * @dport: destination port
  * @npaths: the path count the choice was made with; rds_path_enqueue() checks it
- *
- * Two ports always get one path while the count is stable, which keeps the order.  It is the
- * same one in both directions, if both ends are of this kind, so that an answer carries the
- * acknowledgment of what it answers; hence no random seed.
  */
 struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, u16 dport, unsigned int *npaths)
 {
 	unsigned int n = smp_load_acquire(&c->tx_paths);	/* pairs with mprds_publish() */
-	u32 ports = (u32)max(sport, dport) << 16 | min(sport, dport);
+	unsigned int way;
 	struct rds_path *p;
 
 	*npaths = n;
 	if (n <= 1)
 		return c->paths[0];
-	p = c->paths[reciprocal_scale(jhash_1word(ports, 0), n)];
+	way = READ_ONCE(c->way[sport % RDS_NR_WAYS]) ?: mprds_find_way(c, sport, dport, n);
+	p = c->paths[way - 1];
 	return READ_ONCE(p->folded) ? c->paths[0] : p;
 }
 
@@ -298,6 +314,26 @@ void rds_mprds_link_up(struct rds_path *p)
 /* ---- handshake ---------------------------------------------------------------- */
 
 /**
+ * rds_mprds_generation() - a handshake ping or pong may tell of a new instance of the peer
+ * @p: path it came by
+ * @h: its header
+ *
+ * Before the frame itself is judged: it may be a repeat of the new instance.
+ *
+ * Context: any; one caller at a time per path.
+ */
+void rds_mprds_generation(struct rds_path *p, const struct rds_hdr *h)
+{
+	struct rds_ext e;
+
+	if (p->conn->key.trans->max_paths < 2 || !READ_ONCE(p->conn->rn->sysctl.ping_enable))
+		return;
+	rds_ext_parse(h->ext, &e);
+	if (RDS_EXT_HAS(&e, RDS_EXT_GEN_NUM) && e.gen)
+		rds_generation_told(p, e.gen, h->seq);
+}
+
+/**
  * rds_mprds_received() - a handshake ping or pong arrived
  * @p: path it came by
  * @h: its header
@@ -317,8 +353,6 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	rds_ext_parse(h->ext, &e);
 	if (e.unknown)
 		rds_stat_inc(recv_ext_unknown);
-	if (RDS_EXT_HAS(&e, RDS_EXT_GEN_NUM) && e.gen)
-		rds_generation_told(p, e.gen, h->seq);
 
 	spin_lock_bh(&c->lock);
 	if (pong) {
@@ -543,6 +577,7 @@ static void mprds_repair(struct rds_conn *c)
 			continue;
 		spin_lock_nested(&to[i]->lock, SINGLE_DEPTH_NESTING);
 		to[i]->next_rx = max(to[i]->next_rx, next_rx[i]);
+		to[i]->rx_gen = to[i]->rx_gen ?: c->peer_gen;
 		spin_unlock(&to[i]->lock);
 	}
 	WRITE_ONCE(c->repairing, false);

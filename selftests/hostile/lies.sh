@@ -107,12 +107,13 @@ all_numbers() {
 
 ktap_header
 setup_hostile
-TOTAL=129	# 100 generations, 16 sequences, 2 indices, one for each other lie
+TOTAL=135	# 6 of a peer that is replaced, 100 generations, 16 sequences, 2 indices, one for each other lie
 n3 "$BIN/rdsmisc" numbers 10.1.0.3:7000 $TOTAL 180 >"$T/numbers" 2>&1 </dev/null &
 NUMBERS=$!
 busywait 10 grep -q ready "$T/numbers"
 start_honest 2000 100
 
+check "a peer that begins to tell its generation" lie reborn 1 OLD_SEQ 1
 check "path counts 0, 1, 9, 65535, and shrinking" lie npaths
 check "contradicting and unknown extensions" lie extensions
 check "one source port index for all links" lie indices 20

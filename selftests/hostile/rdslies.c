@@ -117,6 +117,40 @@ static int generations(void)
 	return !ok;
 }
 
+/*
+ * A peer is replaced by one that tells its generation: at the head of its link, or by a ping, and
+ * all that it sends are repeats, because its first link broke.  It counts from the beginning.
+ */
+static int reborn(void)
+{
+	int fd = open_path();
+	struct rds_hdr h;
+	bool ok;
+
+	ok = put_number(fd, 1, 0, me.first) && put_number(fd, 2, 0, me.first + 1) &&
+	     put_number(fd, 3, 0, me.first + 2) && swallow(fd, 200) >= 0;
+	close(fd);
+
+	fd = open_path();
+	h = header(0, 0, 0, F_MAP);
+	peer_ext(&h, 0, X_GEN, 4711, 4);
+	ok = ok && put(fd, &h, sizeof(h)) && put_number(fd, 1, F_RETRANS, me.first + 3) &&
+	     put_number(fd, 2, F_RETRANS, me.first + 4) && swallow(fd, 200) >= 0;
+	close(fd);
+
+	fd = open_path();
+	h = greeting(1, 4712);
+	h.seq = htobe64(1);
+	h.flags = F_RETRANS;
+	ok = ok && send(fd, &h, sizeof(h), MSG_NOSIGNAL) == sizeof(h) &&
+	     read_pong(fd) == MAX_PATHS && put_number(fd, 2, F_RETRANS, me.first + 5) &&
+	     put_number(fd, 2, F_RETRANS, 1000000) && swallow(fd, 200) >= 0;
+	close(fd);
+	puts("proofs 6");
+	puts("expect recv_drop_old_seq 1");
+	return !ok;
+}
+
 /* Many extensions in one frame: the first of a kind counts, an unknown one ends them. */
 static int extensions(void)
 {
@@ -463,6 +497,7 @@ int main(int argc, char **argv)
 {
 	static const struct scenario scenarios[] = {
 		{ "npaths", npaths }, { "generations", generations },
+		{ "reborn", reborn },
 		{ "extensions", extensions }, { "indices", indices },
 		{ "sequences", sequences }, { "maps", maps }, { "maps-on-all", maps_on_all },
 		{ "bad-maps", bad_maps },

@@ -30,6 +30,15 @@ check "eight TCP connections carry them" busywait 10 has_links n1 8
 check "16 sockets each way, small messages" sixteen small 200 -S 0-600
 check "16 sockets each way, 64 KiB messages" sixteen large 6 -S 65536
 if ours; then
+	export BIN
+	n1 ip addr add 10.1.0.77/32 dev lo
+	n1 ip addr add 10.1.0.78/32 dev lo
+	n2 ip route add 10.1.0.77 via 10.1.0.1
+	n2 ip route add 10.1.0.78 via 10.1.0.1
+	check "one socket keeps to one path, whatever it sends to" \
+		python3 "$SELFTESTS/net/ways.py" many 10.1.0.77 10.1.0.2
+	check "an answer takes the path of the question" \
+		python3 "$SELFTESTS/net/ways.py" answer 10.1.0.78 10.1.0.2
 	A1='[fd00:1::1]' A2='[fd00:1::2]'
 	check "16 sockets each way over IPv6" sixteen v6 60 -S 0-2000
 fi
