@@ -432,6 +432,19 @@ struct rds_conn *rds_conn_for_send(struct rds_sock *rs, const struct in6_addr *f
 	return c == ERR_PTR(-ENOSPC) ? ERR_PTR(-ENOMEM) : c;
 }
 
+/* Do we dial this address of ours?  It was a peer's, has moved here, and messages wait for it. */
+static bool conn_is_dialled(struct rds_net *rn, const struct rds_conn_key *key)
+{
+	struct rds_conn_key other;
+	struct rds_conn *c;
+
+	conn_key(&other, key->trans, &key->faddr, &key->laddr, key->scope, key->tos);
+	c = rds_conn_lookup(rn, &other);
+	if (c)
+		rds_conn_put(c);
+	return c;
+}
+
 struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *t,
 					 const struct in6_addr *laddr,
 					 const struct in6_addr *faddr, u32 scope, u8 tos)
@@ -446,7 +459,8 @@ struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *
 	c = rds_conn_lookup(rn, &key);
 	if (c)
 		return c;
-	if (t->caps & RDS_CAP_LOCAL_VIA_LOOP && rds_addr_is_local(net, faddr, scope))
+	if (t->caps & RDS_CAP_LOCAL_VIA_LOOP && rds_addr_is_local(net, faddr, scope) &&
+	    !conn_is_dialled(rn, &key))
 		return ERR_PTR(-EOPNOTSUPP);
 	return conn_create(rn, &key, true);
 }

@@ -551,8 +551,7 @@ struct rds_conn {
 	struct delayed_work mprds_work;
 	struct mutex setup;
 
-	bool closing;
-	bool going;
+	bool closing, going;
 	bool answered;
 	bool incoming;
 	struct rds_conn_user *user;
@@ -617,6 +616,7 @@ void rds_path_look_later(struct rds_path *p);
 /* mprds.c */
 struct rds_path *rds_mprds_select(struct rds_conn *c, u16 sport, u16 dport, unsigned int *npaths);
 void rds_mprds_generation(struct rds_path *p, const struct rds_hdr *h);
+bool rds_mprds_is_pong(const struct rds_conn *c, const struct rds_hdr *h);
 void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h);
 void rds_mprds_link_up(struct rds_path *p);
 bool rds_mprds_greet_again(struct rds_path *p);

@@ -70,6 +70,10 @@ static void deliver_ping(struct rds_path *p, const struct rds_hdr *h)
 /* Frames that are not for a socket.  True if consumed (the caller still owns @inc). */
 static bool deliver_kernel(struct rds_path *p, const struct rds_hdr *h)
 {
+	if (rds_mprds_is_pong(p->conn, h)) {
+		rds_mprds_received(p, h);
+		return true;
+	}
 	if (!READ_ONCE(p->conn->rn->sysctl.ping_enable)) {
 		if (h->dport != RDS_PORT_KERNEL)
 			return false;
@@ -80,10 +84,6 @@ static bool deliver_kernel(struct rds_path *p, const struct rds_hdr *h)
 	}
 	if (h->dport == RDS_PORT_KERNEL) {
 		deliver_ping(p, h);
-		return true;
-	}
-	if (h->dport == RDS_PORT_PROBE && h->sport == RDS_PORT_KERNEL) {
-		rds_mprds_received(p, h);
 		return true;
 	}
 	return false;

@@ -25,9 +25,9 @@
 #define MPRDS_RETRY_DELAY	(HZ / 20 + 1)
 
 /*
- * The way of a source port is found when it first sends, by a hash that is the same at both ends, if
- * both are of this kind: an answer then carries the acknowledgment of what it answers.  Both know
- * both generations, and nobody else does.
+ * The way of a source port is found when it first sends, by a hash that is the same at both ends,
+ * if both are of this kind: an answer then carries the acknowledgment of what it answers.  Both
+ * know both generations, and nobody else does.
  */
 static unsigned int mprds_find_way(struct rds_conn *c, u16 sport, u16 dport, unsigned int n)
 {
@@ -200,13 +200,32 @@ static void mprds_want_all(struct rds_conn *c)
 		rds_path_hurry(c->paths[i]);
 }
 
-/* Without pings no pong comes either, and without a pong the peer does not know us. */
+/*
+ * Without pings no pong comes either, and without a pong the peer does not know us.  Where there
+ * are several paths we must ask all the same, or messages on them would wait until pings are
+ * allowed: ours, and those of a peer that waits for us to dial.
+ */
+static bool mprds_may_ask(const struct rds_conn *c)
+{
+	return READ_ONCE(c->rn->sysctl.ping_enable) || READ_ONCE(c->npaths) > 1;
+}
+
+/**
+ * rds_mprds_is_pong() - is this the answer to a handshake ping of ours?
+ * @c: connection it came by
+ * @h: its header
+ */
+bool rds_mprds_is_pong(const struct rds_conn *c, const struct rds_hdr *h)
+{
+	return h->dport == RDS_PORT_PROBE && h->sport == RDS_PORT_KERNEL && mprds_may_ask(c);
+}
+
 static void mprds_greet(struct rds_path *p)
 {
 	struct rds_conn *c = p->conn;
 	bool counted = !p->index;
 
-	if (!READ_ONCE(c->rn->sysctl.ping_enable))
+	if (!mprds_may_ask(c))
 		return;
 	if (counted) {
 		spin_lock_bh(&c->lock);
@@ -296,6 +315,7 @@ bool rds_mprds_greet_again(struct rds_path *p)
 void rds_mprds_link_up(struct rds_path *p)
 {
 	struct rds_conn *c = p->conn;
+	unsigned int n;
 
 	if (c->key.trans->max_paths < 2)
 		return;
@@ -308,7 +328,10 @@ void rds_mprds_link_up(struct rds_path *p)
 	 */
 	if (!p->index || rds_legacy_peer(c) || !rds_path_is_up(c->paths[0]))
 		mprds_greet(p);
-	mprds_want_all(c);
+	/* It may be the turn of the next one; the others' come with the pong. */
+	n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
+	if (rds_conn_is_active(c) && p->index + 1 < n)
+		rds_path_hurry(c->paths[p->index + 1]);
 }
 
 /* ---- handshake ---------------------------------------------------------------- */
@@ -326,7 +349,7 @@ void rds_mprds_generation(struct rds_path *p, const struct rds_hdr *h)
 {
 	struct rds_ext e;
 
-	if (p->conn->key.trans->max_paths < 2 || !READ_ONCE(p->conn->rn->sysctl.ping_enable))
+	if (p->conn->key.trans->max_paths < 2 || !mprds_may_ask(p->conn))
 		return;
 	rds_ext_parse(h->ext, &e);
 	if (RDS_EXT_HAS(&e, RDS_EXT_GEN_NUM) && e.gen)
@@ -344,6 +367,7 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 {
 	struct rds_conn *c = p->conn;
 	bool pong = h->sport == RDS_PORT_KERNEL && !p->index;
+	bool known, was_idx;
 	struct rds_ext e;
 	unsigned int n, most;
 
@@ -355,6 +379,8 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 		rds_stat_inc(recv_ext_unknown);
 
 	spin_lock_bh(&c->lock);
+	known = !pong || c->greeted == p->epoch;
+	was_idx = c->peer_sport_idx;
 	if (pong) {
 		WRITE_ONCE(c->greeted, READ_ONCE(p->epoch));
 		c->greeted_gen = c->peer_gen;
@@ -371,7 +397,8 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 		rds_stat_inc(recv_handshake_ignored);
 	else if (!c->dead)
 		c->want_paths = n;
-	if (!c->dead && (n >= most || c->fold))
+	/* What says nothing new dials nothing: or each ping of a peer would, seven times. */
+	if (!c->dead && (!known || n > most || c->peer_sport_idx != was_idx || c->fold))
 		mod_delayed_work(rds_wq, &c->mprds_work, 0);
 	spin_unlock_bh(&c->lock);
 	if (!rds_legacy_peer(c))

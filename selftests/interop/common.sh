@@ -200,6 +200,17 @@ wait_jobs() {
 	done
 }
 
+# All links die while we answer no pings: the other paths are made again all the same.
+unasked() {
+	local rc=0
+
+	on $OURS sysctl -qw net.rds.ping_enable=0
+	on $OURS ss -K '( sport = 16385 or dport = 16385 )' >/dev/null
+	sixteen unasked 60 -S 0-2000 || rc=1
+	on $OURS sysctl -qw net.rds.ping_enable=1
+	return $rc
+}
+
 run_all() {
 	ktap_header
 	note "ours: $OURS ($(addr $OURS)), peer: $PEER ($(addr $PEER))," \
@@ -215,6 +226,7 @@ run_all() {
 	check "congestion with monitor, ours sends" congested $OURS $PEER --monitor
 	check "16 sockets each way over eight paths" sixteen many 150 -S 0-2000
 	check "there are eight paths" busywait 10 eight_paths
+	check "all links die while we answer no pings" unasked
 	check "link down 20 s" link_cut
 	check "sysctl written on our side in mid-traffic" written $OURS
 	check "sysctl written on the peer in mid-traffic" written $PEER

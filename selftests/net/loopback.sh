@@ -27,6 +27,17 @@ back_pressure() {
 	return $rc
 }
 
+# A peer's address comes to us, and a message may be on its way already.
+moved_here() {
+	n2 ip addr add 10.1.0.12/24 dev eth0
+	start_flow there n1 10.1.0.1 n2 10.1.0.12 100 || return 1
+	end_flow there 100 || return 1
+	n2 ip addr del 10.1.0.12/24 dev eth0
+	n1 ip addr add 10.1.0.12/24 dev eth0
+	start_flow here n1 10.1.0.1 n1 10.1.0.12 300 -S 0-4000 || return 1
+	end_flow here 300
+}
+
 ktap_header
 setup_pair
 n1 ip addr add 10.1.0.11/24 dev eth0
@@ -40,6 +51,9 @@ check "back-pressure, own address" back_pressure 10.1.0.1 10.1.0.1
 if ours; then
 	check "back-pressure, two addresses" back_pressure 10.1.0.1 10.1.0.11
 	check "back-pressure, 127.0.0.1" back_pressure 127.0.0.1 127.0.0.1
+fi
+if ours; then
+	check "an address that moves here" moved_here
 fi
 moved
 ktap_finish
