@@ -31,7 +31,7 @@ struct options {
 	const char *tx_ns, *rx_ns;
 	struct in_addr tx, rx;
 	enum spoil spoil;
-	bool thorough, wakeups, mark, json, quiet;
+	bool wakeups, mark, json, quiet;
 	const char *plot;
 };
 

@@ -18,7 +18,6 @@ void rx_init(struct rx *rx, const struct job *job)
 	rx->job = job;
 	rx->check.run = job->sh->run;
 	rx->check.nflows = job->nflows;
-	rx->check.thorough = opt.thorough;
 	rx->room = job->cell.size + 64;
 	rx->buf = aligned_alloc(64, (rx->room + 127) & ~63UL);
 	if (!rx->buf)
