@@ -5,7 +5,7 @@
  * The payload of message SEQ of a flow is a piece of one pool of noise, so that
  * a sender sends it without making it and a receiver compares it without
  * computing it: all of it, with memcmp(), which on a processor with AVX2 takes
- * an instruction for each eight bytes.
+ * about an instruction for each eight bytes.
  */
 #include <string.h>
 

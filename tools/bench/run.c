@@ -190,27 +190,11 @@ static void measure(const struct job *job, struct result *r)
 	measure_wakeups(job, r);
 }
 
-static int by_value(const void *a, const void *b)
+static double microseconds(const struct histogram *h, unsigned int percent)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	double ns = histogram_percentile(h, percent);
 
-	return (x > y) - (x < y);
-}
-
-static void latencies(const struct job *job, struct result *r)
-{
-	unsigned int max = MAX_SAMPLES / job->nflows, n = job->sh->nsamples[0], f;
-	uint32_t *all = job->sh->sample;
-
-	for (f = 1; f < job->nflows; f++) {
-		memmove(all + n, all + f * max, job->sh->nsamples[f] * sizeof(*all));
-		n += job->sh->nsamples[f];
-	}
-	if (!n)
-		return;
-	qsort(all, n, sizeof(*all), by_value);
-	r->median = all[n / 2] / 1e3;
-	r->p99 = all[(uint64_t)n * 99 / 100] / 1e3;
+	return ns < 0 ? -1 : ns / 1e3;
 }
 
 /* Return: false if the process does not end within @patience seconds, or 1 if all is void. */
@@ -297,7 +281,8 @@ void run_cell(const struct proto *p, const struct cell *c, struct result *r)
 	struct crew crew = { .n = 0 };
 	struct job job;
 
-	*r = (struct result){ .proto = p, .cell = *c, .wakeups = -1, .ctxsw = -1, .failed = true };
+	*r = (struct result){ .proto = p, .cell = *c, .wakeups = -1, .ctxsw = -1, .median = -1,
+			      .p99 = -1, .failed = true };
 	if (sh == MAP_FAILED) {
 		snprintf(r->why, sizeof(r->why), "no memory");
 		return;
@@ -316,7 +301,9 @@ void run_cell(const struct proto *p, const struct cell *c, struct result *r)
 		snprintf(sh->why, sizeof(sh->why), "no message arrived");
 	}
 	memcpy(r->why, sh->why, sizeof(r->why));
-	if (is_time(c))
-		latencies(&job, r);
+	if (is_time(c)) {
+		r->median = microseconds(&sh->times, 50);
+		r->p99 = microseconds(&sh->times, 99);
+	}
 	munmap(sh, sizeof(*sh));
 }
