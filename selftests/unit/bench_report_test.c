@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* vm: nodes=0 timeout=60 */
-/* What rds-bench prints: a figure that there is not, and words that JSON does not take as they are. */
+/* What rds-bench prints: a figure that there is not, words that JSON does not take as they are. */
 #include <unistd.h>
 #include "unit.h"
 #include "../../tools/bench/bench.h"
@@ -66,7 +66,7 @@ static void words(void)
 	struct result r = pingpong();
 
 	r.failed = true;
-	strcpy(r.why, "no \"a\\b\"\n");
+	snprintf(r.why, sizeof(r.why), "no \"a\\b\"\n");
 	printed(report_json, &r);
 	EXPECT(strstr(text, "\"why\": \"no \\\"a\\\\b\\\"\\u000a\"}"));
 }

@@ -77,7 +77,7 @@ struct crew {
 };
 
 /* @sender: its number, or below 0: -1 - the number of a receiver */
-static bool start(const struct job *job, int sender, struct crew *crew)
+static bool spawn(const struct job *job, int sender, struct crew *crew)
 {
 	pid_t parent = getpid(), pid;
 
@@ -258,12 +258,12 @@ static bool start_all(const struct job *job, struct crew *crew)
 	unsigned int i;
 
 	for (i = 0; i < job->nreceivers; i++)
-		if (!start(job, -1 - (int)i, crew))
+		if (!spawn(job, -1 - (int)i, crew))
 			return false;
 	if (!wait_ready(job, job->nreceivers))
 		return false;
 	for (i = 0; i < job->nsenders; i++)
-		if (!start(job, i, crew))
+		if (!spawn(job, i, crew))
 			return false;
 	return wait_ready(job, job->nreceivers + job->nsenders);
 }
