@@ -42,6 +42,11 @@ with_rule() {
 
 finds_tools() { with_rule 'which:\n\t@command -v depmod && command -v modinfo\n' which; }
 
+runner_finds_tools() {
+	said plain python3 -c 'import shutil, sys; sys.path.insert(0, sys.argv[1]); import guest
+print(shutil.which("modinfo"))' "$top/selftests/vm" && grep -q /modinfo "$T/said"
+}
+
 one_by_one() {
 	with_rule 'a:\n\t@sleep 0.5; echo a\nb:\n\t@echo b\n' -j2 a b && [ "$(tr -d '\n' <"$T/said")" = ab ]
 }
@@ -78,6 +83,7 @@ ktap_header
 check "KDIR needs no set-up" kdir_alone
 check "KDIR is not for guests" kdir_not_for_guests
 check "depmod and modinfo are found" finds_tools
+check "by the runner too" runner_finds_tools
 check "with -j one target after the other" one_by_one
 check "modules of a kernel" fake_tree
 check "are installed" installed
