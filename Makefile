@@ -4,6 +4,8 @@
 
 top	:= $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
 export RDS_CACHE ?= $(HOME)/.cache/rds
+# depmod, modinfo and others are there, and ordinary users have neither
+export PATH := $(PATH):/usr/sbin:/sbin
 K	?= debian
 M	?= ours
 T	?=
@@ -36,9 +38,11 @@ help:
 #:                         RUNS=3, SECS=0.4
 #: make shell              a guest with the modules loaded (N=3: three guests; KINDS="ours intree")
 #: make list               the tests and what they need
-#: make modules            rds.ko, rds_tcp.ko and rds_rdma.ko in build/debian (K=uml-kasan, KDIR=...
-#:                         for others)
-#: make modules_install    what was built, into INSTALL_MOD_PATH (default: the running kernel's tree)
+#: make modules            rds.ko, rds_tcp.ko and rds_rdma.ko for the guests in build/debian (K=uml-kasan)
+#:   KDIR=/lib/modules/$(uname -r)/build    for that kernel in build/kdir; fetches nothing
+#: make modules_install    what was built (KDIR=... as above), into INSTALL_MOD_PATH (default: the
+#:                         running kernel's tree)
+#: make modules_uninstall  takes them away again
 #: make tests tools        test programs and rds-info, rds-ping, rds-bench in build/bin
 #: make unit               tests of the pure code, here
 #: make style              sparse, W=1, checkpatch --strict, kernel-doc
@@ -56,11 +60,16 @@ kernel:
 uml:
 	@$(MAKE) --no-print-directory kernel K=uml-kasan
 
-modules: setup
-	@$(vm)/build.sh $(K)
+# who names a kernel has its headers and a compiler; guests do not come into it
+ifneq ($(and $(KDIR),$(filter check soak coverage shell demo speed bench style unit,$(MAKECMDGOALS))),)
+$(error KDIR is for "make modules": guests run kernels of their own (K=...))
+endif
 
-modules_install:
-	@$(vm)/install.sh $(K)
+modules: $(if $(KDIR),,setup)
+	@$(vm)/build.sh $(if $(KDIR),kdir,$(K))
+
+modules_install modules_uninstall:
+	@$(vm)/install.sh $(@:modules_%=%) $(if $(KDIR),kdir,$(K))
 
 tests tools: setup
 	@$(MAKE) --no-print-directory -s -C $(top)/selftests $(if $(filter tools,$@),tools)
@@ -102,7 +111,7 @@ bench: modules tests
 
 unit: setup
 	@$(MAKE) --no-print-directory -s -C $(top)/selftests
-	@$(run) check 'unit/*' 'fuzz/*' 'style/*'
+	@$(run) check 'unit/*' 'fuzz/*'
 
 style: setup
 	@$(vm)/style.sh
@@ -110,5 +119,8 @@ style: setup
 clean:
 	rm -rf $(top)/build
 
-.PHONY: all help setup kernel uml modules modules_install tests tools check soak coverage list shell demo \
-	speed bench unit style clean
+# one target after the other: they share build/, and each uses all processors below
+.NOTPARALLEL:
+
+.PHONY: all help setup kernel uml modules modules_install modules_uninstall tests tools \
+	check soak coverage list shell demo speed bench unit style clean

@@ -411,6 +411,10 @@ static int run(void)
 	err = ping_loop();
 	if (opt.json)
 		print_json_tail();
+	if (fflush(stdout) || ferror(stdout)) {
+		warn("cannot write");
+		return EXIT_FAILED;
+	}
 	if (err || !stats.answered)
 		return EXIT_FAILED;
 	return opt.count && stats.answered < opt.count ? EXIT_FAILED : EXIT_OK;

@@ -60,7 +60,7 @@ rounds() {
 	done
 }
 
-# Status 1 if the middle of a pair's ratios is below 1.
+# A ratio below 1 is a figure, not a failure: they scatter with what else the machine does.
 report() {
 	local names f
 
@@ -69,7 +69,7 @@ report() {
 	python3 -S - "$T" "$BASE" "$PAIRS" $names <<-'PYTHON'
 		import statistics, sys
 		t, base, pairs, names = sys.argv[1], sys.argv[2], sys.argv[3].split(), sys.argv[4:]
-		low = 0
+		low = []
 		def read(pair, name):
 		    with open(f"{t}/{pair}.{name}") as f:
 		        return [float(l) for l in f]
@@ -82,9 +82,10 @@ report() {
 		        ours = read(pair, name)
 		        each = [x / y for x, y in zip(ours, theirs)]
 		        middle = statistics.median(each)
-		        low |= middle < 1
+		        if middle < 1:
+		            low.append(f"{name} {pair} {middle:.2f}")
 		        print(f"{name:8} {pair:14} {statistics.median(ours):11.0f} {statistics.median(theirs):14.0f}  "
 		              f"{middle:.2f} ({' '.join('%.2f' % r for r in each)})")
-		sys.exit(low)
+		print("below 1: " + (", ".join(low) or "none"))
 	PYTHON
 }

@@ -5,7 +5,8 @@
 #
 #	make speed [ROUNDS=5] [PAIRS='ours:ours intree:intree']
 #
-# Prints for each figure both medians and the ratios; the exit status is 1 if one is below 1.
+# Prints for each figure both medians and the ratios, and which are below 1.  The exit status is 0 when
+# all was measured and every message was right.
 MODULE=rds_rdma
 PAIRS=${PAIRS:-ours:ours intree:intree}
 FIGURES="msg64:messages:64:40000 msg8k:messages:8192:6000 msg1m:messages:1048576:120

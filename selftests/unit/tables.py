@@ -126,6 +126,18 @@ def check_catalogue(table):
     return complaints
 
 
+def check_figures():
+    """Files of measured figures; "make bench" writes them, and one may never have been written."""
+    complaints = []
+    folder = os.path.join(DOC, "performance")
+    for path in glob.glob(os.path.join(DOC, "**/*.rst"), recursive=True):
+        with open(path) as f:
+            named = re.findall(r"\btable-[a-z]+\.md\b", f.read())
+        complaints += [f"{os.path.relpath(path, DOC)}: there is no {name}" for name in sorted(set(named))
+                       if not os.path.exists(os.path.join(folder, name))]
+    return complaints
+
+
 def main():
     cases = []
     hazards, bad = check_table("hazards.rst", 3, sum(CATALOGUE.values()))
@@ -133,6 +145,7 @@ def main():
     cases.append(("hazards.rst has each hazard of the catalogue once", check_catalogue(hazards)))
     _, bad = check_table("weaknesses.rst", 4, 56)
     cases.append(("the tests that weaknesses.rst names exist", bad))
+    cases.append(("the tables of figures that are named exist", check_figures()))
     print("TAP version 13")
     print(f"1..{len(cases)}")
     for nr, (name, bad) in enumerate(cases, 1):

@@ -30,9 +30,9 @@ def value(r):
 
 
 def pick(results, clock, cell, kind, transport):
-    """Round number: value."""
+    """Round number: value, where there is one."""
     return {r["round"]: value(r) for r in results if r["ok"] and r["clock"] == clock and r["cell"] == cell
-            and r["kind"] == kind and r["transport"] == transport}
+            and r["kind"] == kind and r["transport"] == transport and value(r) is not None}
 
 
 def ratio(ours, theirs):

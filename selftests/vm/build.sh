@@ -4,13 +4,15 @@
 # Builds the modules out of tree: the sources are mirrored to build/<kernel>/
 # (times kept, so rebuilds are incremental) and compiled there.
 #
-# usage: build.sh [debian|uml-kasan|kasan|kcsan] [make arguments...]
+# usage: build.sh [debian|uml-kasan|kasan|kcsan|kdir] [make arguments...]
+#        (kdir = for the kernel that KDIR names, which no guest runs)
 # environment: KDIR (kernel build folder), RDS_CACHE, OUT_SUFFIX (build beside,
 # in build/<kernel>-<suffix>, without a module tree for guests), VARIANT=gcov
 # (beside, with counters of the lines run, and with a module tree)
 
 set -u -o pipefail
 export LC_ALL=C
+PATH=$PATH:/usr/sbin:/sbin
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -30,6 +32,10 @@ case $kernel in
 debian)
 	KDIR=${KDIR:-$RDS_CACHE/hdr/usr/src/current}
 	;;
+kdir)
+	[ -n "${KDIR:-}" ] || die "KDIR does not name a kernel build folder"
+	command -v rsync >/dev/null || die "rsync is not installed"
+	;;
 uml-kasan|kasan|kcsan)
 	base=$(kernel_dir "$kernel") && [ -f "$base/complete" ] ||
 		die "there is no kernel $kernel yet: make kernel K=$kernel (compiles one, 5 to 30 minutes)"
@@ -39,7 +45,7 @@ uml-kasan|kasan|kcsan)
 	[ "$kernel" = kcsan ] || args+=(KCOV_INSTRUMENT=y)
 	;;
 *)
-	die "unknown kernel '$kernel' (debian, ${debug_kernels[*]})"
+	die "unknown kernel '$kernel' (debian, ${debug_kernels[*]}, kdir)"
 	;;
 esac
 case ${VARIANT:-} in
@@ -67,7 +73,7 @@ rsync -rlpt --delete \
 	"$top/" "$out/" || die "cannot mirror the sources to $out"
 
 # Emulated processors need help with code that is patched while it runs
-if [ "$kernel" != uml-kasan ]; then
+if [ "$kernel" != uml-kasan ] && [ "$kernel" != kdir ]; then
 	mkdir -p "$out/int3"
 	rsync -rlpt "$here/int3/" "$out/int3/" &&
 		make -s -C "$KDIR" M="$out/int3" CONFIG_DEBUG_INFO_BTF_MODULES= modules ||
@@ -86,9 +92,9 @@ done
 # The tree that guests see at /lib/modules: the kernel's own without its rds,
 # and ours.
 root=$out/root
-ln -sfn "$base" "$out/kernel"
+[ "$kernel" = kdir ] || ln -sfn "$base" "$out/kernel"
 built_for=$(modinfo -F vermagic "$out/net/rds/rds.ko" | cut -d' ' -f1)
-if [ -z "${OUT_SUFFIX:-}" ] && [ "$(cat "$base/version" 2>/dev/null)" = "$built_for" ]; then
+if [ -z "${OUT_SUFFIX:-}" ] && [ "$kernel" != kdir ] && [ "$(cat "$base/version" 2>/dev/null)" = "$built_for" ]; then
 	v=$built_for
 	tree=$root/lib/modules/$v
 	if [ "$(cat "$tree/.complete" 2>/dev/null)" != "$base" ] || [ "$base/version" -nt "$tree/.complete" ]; then
@@ -116,4 +122,4 @@ if [ -z "${OUT_SUFFIX:-}" ] && [ "$(cat "$base/version" 2>/dev/null)" = "$built_
 		depmod -b "$root" "$v" || die "depmod failed for $root"
 	fi
 fi
-printf '  modules  build/%s/net/rds/{rds.ko,tcp/rds_tcp.ko,ib/rds_rdma.ko} for %s, %s s\n' "${out##*/}" "$version" $((SECONDS - start))
+printf '  modules  build/%s/net/rds/{rds.ko,tcp/rds_tcp.ko,ib/rds_rdma.ko} for %s, %s s\n' "${out##*/}" "$built_for" $((SECONDS - start))

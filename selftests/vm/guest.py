@@ -19,6 +19,8 @@ from agentlink import AgentLink, LinkDown
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 CACHE = os.environ.get("RDS_CACHE") or os.path.expanduser("~/.cache/rds")
+# modinfo is there, and not in the PATH of ordinary users
+os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 
 # Guests die with the runner, however it ends: the kernel tells them when the

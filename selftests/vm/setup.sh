@@ -11,6 +11,7 @@
 
 set -u -o pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
+PATH=$PATH:/usr/sbin:/sbin
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 RDS_CACHE=${RDS_CACHE:-$HOME/.cache/rds}

@@ -13,7 +13,8 @@ WHY_LINES = 25      # kept of what a case that failed has said
 class Tap:
     def __init__(self, echo):
         self.echo = echo
-        self.passed = self.failed = self.skipped = self.broken = 0
+        self.passed = self.failed = self.skipped = 0
+        self.none = False       # a plan of no cases says why, and counts as one that is skipped
         self.plan = None
         self.failures = []
         self.why = []           # for each of these, its last lines
@@ -36,7 +37,8 @@ class Tap:
         plan = PLAN.match(line)
         if plan:
             self.plan = int(plan.group(1))
-            if self.plan == 0:
+            if self.plan == 0 and plan.group(2) and not self.none:
+                self.none = True
                 self.skipped += 1
             return
         result = RESULT.match(line)
@@ -54,4 +56,5 @@ class Tap:
             self.why.append(said)
 
     def seen(self):
-        return self.passed + self.failed + self.skipped
+        """Cases, each with a line of its own."""
+        return self.passed + self.failed + self.skipped - self.none

@@ -124,14 +124,18 @@ class Outcome:
         self.passed, self.failed, self.skipped = tap.passed, tap.failed, tap.skipped
         self.reasons = reasons
         self.failures, self.why = tap.failures, tap.why
-        if code == 4 and not tap.seen():        # a skipped kselftest file
+        if code == 4 and tap.plan is None and not tap.seen():   # a skipped kselftest file
             self.skipped += 1
+        elif code == 4 and tap.none:            # the same with a reason
+            pass
         elif code != 0 and not tap.failed and code is not None:
             self.reasons.append(f"exit status {code}")
         elif tap.plan is None and not tap.seen() and code == 0 and not reasons:
             self.passed += 1                    # no TAP: the file is the case
         if tap.seen() and tap.plan is None and code == 0:
             self.reasons.append("it came to no end: no number of cases was announced")
+        if tap.plan == 0 and not tap.none:
+            self.reasons.append("no cases were announced, and no reason")
         if tap.plan is not None and tap.plan != tap.seen() and code is not None:
             self.reasons.append(f"{tap.plan} cases were announced, {tap.seen()} reported")
         # each reason is a failure of its own, but one is enough for a file

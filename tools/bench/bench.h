@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 
 #include "check.h"
+#include "histogram.h"
 
-#define MAX_SAMPLES	(1U << 18)
 #define MAX_CELLS	64
 #define MAX_PROTOS	8
 
@@ -31,7 +31,7 @@ struct options {
 	const char *tx_ns, *rx_ns;
 	struct in_addr tx, rx;
 	enum spoil spoil;
-	bool thorough, wakeups, mark, json, quiet;
+	bool wakeups, mark, json, quiet;
 	const char *plot;
 };
 
@@ -69,8 +69,7 @@ struct shared {
 	struct sockaddr_storage addr[MAX_FLOWS];	/* of the receiving sockets */
 	socklen_t addr_len[MAX_FLOWS];
 	struct flow_count flow[MAX_FLOWS];
-	uint32_t nsamples[MAX_FLOWS];
-	uint32_t sample[MAX_SAMPLES];			/* ns of a round trip */
+	struct histogram times;				/* of round trips, ns */
 };
 
 /* A run as its processes see it. */
@@ -92,7 +91,7 @@ struct result {
 	double seconds, rate, ns;
 	double ctxsw, wakeups;		/* per message; below 0: not known */
 	double fairness;		/* least and most served flow */
-	double median, p99;		/* microseconds of a round trip, where is_time() */
+	double median, p99;		/* microseconds of a round trip; below 0: there is none */
 };
 
 struct peer {
@@ -112,7 +111,7 @@ struct rx {
 	void (*taken)(struct rx *rx, const struct msg_head *h, unsigned int i,
 		      const struct peer *from);
 	unsigned int ended, flows;	/* that have, and that there are */
-	uint64_t credit[MAX_FLOWS];	/* messages that the peer has taken */
+	uint64_t credit[MAX_FLOWS];	/* messages that the peer has taken, or answered */
 };
 
 /* send.c */
@@ -128,6 +127,7 @@ void rx_message(struct rx *rx, unsigned int i, const void *buf, size_t len,
 
 /* socket.c */
 void fail(struct shared *sh, const char *fmt, ...) __attribute__((noreturn, format(printf, 2, 3)));
+void give_up(struct shared *sh, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void send_message(const struct job *job, int fd, const struct peer *to,
 		  const struct msg_head *h, const void *payload, size_t payload_len);
 unsigned int job_window(const struct job *job);

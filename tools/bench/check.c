@@ -4,17 +4,14 @@
  *
  * The payload of message SEQ of a flow is a piece of one pool of noise, so that
  * a sender sends it without making it and a receiver compares it without
- * computing it. Up to 1 KiB every byte is compared; of longer messages 64 bytes
- * of each KiB, others each time, and the end: a page that is not the right one
- * is seen at once, a single byte that is always wrong within 16 messages.
+ * computing it: all of it, with memcmp(), which on a processor with AVX2 takes
+ * about an instruction for each eight bytes.
  */
 #include <string.h>
 
 #include "check.h"
 
 #define SPREAD		8192	/* payloads begin at so many places, 8 bytes apart */
-#define BLOCK		1024
-#define SAMPLE		64
 
 static uint64_t pool[SPREAD + MAX_SIZE / 8];
 
@@ -70,22 +67,6 @@ bool check_head_intact(const struct msg_head *h)
 	return h->sum == head_sum(h);
 }
 
-static bool same_payload(const struct checker *c, const struct msg_head *h, const char *got)
-{
-	const char *want = check_payload(h->flow, h->seq);
-	size_t len = h->len - sizeof(*h), at, off;
-
-	if (len <= BLOCK || c->thorough)
-		return !memcmp(got, want, len);
-	off = h->seq % (BLOCK / SAMPLE) * SAMPLE;
-	for (at = 0; at + BLOCK <= len; at += BLOCK) {
-		if (memcmp(got + at + off, want + at + off, SAMPLE))
-			return false;
-		off = (off + SAMPLE) % BLOCK;
-	}
-	return !memcmp(got + len - SAMPLE, want + len - SAMPLE, SAMPLE);
-}
-
 /**
  * check_message() - judge what was received
  * @c: the receiver; learns which message comes next
@@ -114,7 +95,7 @@ enum verdict check_message(struct checker *c, const void *buf, size_t len)
 	next = c->next[h->flow];
 	if (h->seq < next)
 		return CHECK_AGAIN;
-	if (!same_payload(c, h, (const char *)(h + 1)))
+	if (memcmp(h + 1, check_payload(h->flow, h->seq), len - sizeof(*h)))
 		return CHECK_CONTENT;
 	c->next[h->flow] = h->seq + 1;
 	c->gap = h->seq - next;

@@ -38,7 +38,6 @@ enum verdict {
 struct checker {
 	uint64_t run;
 	unsigned int nflows;
-	bool thorough;			/* compare every byte of long messages */
 	uint64_t gap;			/* messages missing before one that is CHECK_GAP */
 	uint64_t next[MAX_FLOWS];
 };

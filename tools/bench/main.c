@@ -52,7 +52,6 @@ static void usage(FILE *out)
 	      "  --tx ADDR     address of the senders, --tx-ns NAME their network namespace\n"
 	      "  --rx ADDR     first address of the receivers, --rx-ns NAME\n"
 	      "  -w            count wake-ups, in a time of its own\n"
-	      "  --verify all  compare every byte of long messages\n"
 	      "  --spoil WHAT  damage one message: flip, head, cut, run, drop, dup, swap\n"
 	      "  --mark        marks for a profile (selftests/vm/profile.c)\n"
 	      "  --json        JSON instead of the table\n"
@@ -194,14 +193,13 @@ static int parse_address(const char *text, struct in_addr *addr)
 	return -1;
 }
 
-enum { O_TX = 256, O_RX, O_TX_NS, O_RX_NS, O_VERIFY, O_SPOIL, O_MARK, O_JSON, O_PLOT };
+enum { O_TX = 256, O_RX, O_TX_NS, O_RX_NS, O_SPOIL, O_MARK, O_JSON, O_PLOT };
 
 static const struct option long_options[] = {
 	{ "tx", required_argument, NULL, O_TX },
 	{ "rx", required_argument, NULL, O_RX },
 	{ "tx-ns", required_argument, NULL, O_TX_NS },
 	{ "rx-ns", required_argument, NULL, O_RX_NS },
-	{ "verify", required_argument, NULL, O_VERIFY },
 	{ "spoil", required_argument, NULL, O_SPOIL },
 	{ "mark", no_argument, NULL, O_MARK },
 	{ "json", no_argument, NULL, O_JSON },
@@ -223,9 +221,6 @@ static int parse_long(int c)
 	case O_RX_NS:
 		opt.rx_ns = optarg;
 		return 0;
-	case O_VERIFY:
-		opt.thorough = !strcmp(optarg, "all");
-		return opt.thorough ? 0 : -1;
 	case O_SPOIL:
 		return parse_spoil(optarg);
 	case O_MARK:

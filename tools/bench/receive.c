@@ -18,7 +18,6 @@ void rx_init(struct rx *rx, const struct job *job)
 	rx->job = job;
 	rx->check.run = job->sh->run;
 	rx->check.nflows = job->nflows;
-	rx->check.thorough = opt.thorough;
 	rx->room = job->cell.size + 64;
 	rx->buf = aligned_alloc(64, (rx->room + 127) & ~63UL);
 	if (!rx->buf)
@@ -30,8 +29,11 @@ void rx_add(struct rx *rx, int fd)
 	struct timeval tv = { .tv_usec = QUIET_MS * 1000 };
 
 	rx->fd[rx->nfds] = fd;
-	if (rx->job->proto->stream)
+	if (rx->job->proto->stream) {
 		rx->frames[rx->nfds] = frames_new(rx->job->cell.size);
+		if (!rx->frames[rx->nfds])
+			fail(rx->job->sh, "no memory");
+	}
 	if (!rx->job->proto->reliable)
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	rx->nfds++;
@@ -160,9 +162,12 @@ static void serve_many(struct rx *rx)
 	int ep = epoll_create1(EPOLL_CLOEXEC), n, i, left;
 	struct epoll_event ev[MAX_FLOWS];
 
+	if (ep < 0)
+		fail(rx->job->sh, "epoll_create1: %s", strerror(errno));
 	for (i = 0; i < (int)rx->nfds; i++) {
 		ev[0] = (struct epoll_event){ .events = EPOLLIN, .data.u32 = i };
-		epoll_ctl(ep, EPOLL_CTL_ADD, rx->fd[i], &ev[0]);
+		if (epoll_ctl(ep, EPOLL_CTL_ADD, rx->fd[i], &ev[0]))
+			fail(rx->job->sh, "epoll_ctl: %s", strerror(errno));
 	}
 	do {
 		n = epoll_wait(ep, ev, MAX_FLOWS, QUIET_MS);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common.h"
 #include "bench.h"
 
 const char * const work_names[NR_WORKS] = { "stream", "pingpong", "fanout", "fanin", "sockets",
@@ -51,14 +52,17 @@ static void optional(double v, int digits, char *text, size_t room)
 
 static void print_figures(FILE *f, const struct result *r)
 {
-	char ctxsw[32], wakeups[32];
+	char ctxsw[32], wakeups[32], median[32], p99[32];
 
 	optional(r->ctxsw, 2, ctxsw, sizeof(ctxsw));
 	optional(r->wakeups, 2, wakeups, sizeof(wakeups));
 	fprintf(f, "%12.1f %9.1f %11.0f %8s %8s", r->rate, r->rate * r->cell.size / 1e6, r->ns,
 		ctxsw, wakeups);
-	if (is_time(&r->cell))
-		fprintf(f, "  median %.1f us, p99 %.1f us", r->median, r->p99);
+	if (is_time(&r->cell)) {
+		optional(r->median, 1, median, sizeof(median));
+		optional(r->p99, 1, p99, sizeof(p99));
+		fprintf(f, "  median %s us, p99 %s us", median, p99);
+	}
 	if (r->cell.n > 1)
 		fprintf(f, "  least/most %.2f", r->fairness);
 	if (r->lost)
@@ -67,15 +71,16 @@ static void print_figures(FILE *f, const struct result *r)
 
 void report_progress(unsigned int done, unsigned int total, const struct result *r)
 {
-	char cell[48];
+	char cell[48], time[32];
 
 	cell_words(&r->cell, cell, sizeof(cell));
+	optional(r->cell.work == BESIDE ? r->p99 : r->median, 1, time, sizeof(time));
 	fprintf(stderr, "[%*u/%u] %-5s %-14s ", total > 99 ? 3 : 2, done, total, r->proto->name,
 		cell);
 	if (r->failed)
 		fprintf(stderr, "FAILED: %s\n", r->why);
 	else if (is_time(&r->cell))
-		fprintf(stderr, "%10.1f us\n", r->cell.work == BESIDE ? r->p99 : r->median);
+		fprintf(stderr, "%10s us\n", time);
 	else
 		fprintf(stderr, "%10.0f /s\n", r->rate);
 }
@@ -157,7 +162,9 @@ void report_json(const struct result *r, unsigned int n)
 		printf("%s\n    {\"transport\": \"%s\", \"cell\": \"%s\", \"ok\": %s", i ? "," : "",
 		       r->proto->name, cell, r->failed ? "false" : "true");
 		if (r->failed) {
-			printf(", \"why\": \"%s\"}", r->why);
+			printf(", \"why\": ");
+			print_json_string(r->why);
+			putchar('}');
 			continue;
 		}
 		json_number("rate", r->rate, 1);
@@ -168,8 +175,8 @@ void report_json(const struct result *r, unsigned int n)
 		json_number("lost", r->lost, 0);
 		json_number("seconds", r->seconds, 6);
 		json_number("least_most", r->cell.n > 1 ? r->fairness : -1, 4);
-		json_number("median_us", is_time(&r->cell) ? r->median : -1, 3);
-		json_number("p99_us", is_time(&r->cell) ? r->p99 : -1, 3);
+		json_number("median_us", r->median, 3);
+		json_number("p99_us", r->p99, 3);
 		putchar('}');
 	}
 	printf("\n  ]\n}\n");

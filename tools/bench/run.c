@@ -70,15 +70,27 @@ static void join_netns(struct shared *sh, const char *ns)
 	close(fd);
 }
 
+/* The processes of a run: those that are there, so that what is killed is one of them. */
+struct crew {
+	unsigned int n;
+	pid_t pid[MAX_FLOWS + 2];
+};
+
 /* @sender: its number, or below 0: -1 - the number of a receiver */
-static pid_t start(const struct job *job, int sender)
+static bool spawn(const struct job *job, int sender, struct crew *crew)
 {
 	pid_t parent = getpid(), pid;
 
 	fflush(NULL);
 	pid = fork();
-	if (pid)
-		return pid;
+	if (pid < 0) {
+		give_up(job->sh, "cannot start a process: %s", strerror(errno));
+		return false;
+	}
+	if (pid) {
+		crew->pid[crew->n++] = pid;
+		return true;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
@@ -178,57 +190,44 @@ static void measure(const struct job *job, struct result *r)
 	measure_wakeups(job, r);
 }
 
-static int by_value(const void *a, const void *b)
+static double microseconds(const struct histogram *h, unsigned int percent)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	double ns = histogram_percentile(h, percent);
 
-	return (x > y) - (x < y);
+	return ns < 0 ? -1 : ns / 1e3;
 }
 
-static void latencies(const struct job *job, struct result *r)
+/* Return: false if the process does not end within @patience seconds, or 1 if all is void. */
+static bool reap(const struct job *job, pid_t pid, double patience, bool *ok)
 {
-	unsigned int max = MAX_SAMPLES / job->nflows, n = job->sh->nsamples[0], f;
-	uint32_t *all = job->sh->sample;
-
-	for (f = 1; f < job->nflows; f++) {
-		memmove(all + n, all + f * max, job->sh->nsamples[f] * sizeof(*all));
-		n += job->sh->nsamples[f];
-	}
-	if (!n)
-		return;
-	qsort(all, n, sizeof(*all), by_value);
-	r->median = all[n / 2] / 1e3;
-	r->p99 = all[(uint64_t)n * 99 / 100] / 1e3;
-}
-
-/* Return: false if the process does not end. */
-static bool reap(const struct job *job, pid_t pid, bool *ok)
-{
-	uint64_t end = now_ns() + PATIENCE * 1e9;
+	uint64_t begin = now_ns();
 	int status;
 
-	while (now_ns() < end && !(job->sh->failed && now_ns() > end - (PATIENCE - 1) * 1e9)) {
+	do {
 		if (waitpid(pid, &status, WNOHANG) == pid) {
 			*ok = *ok && WIFEXITED(status) && !WEXITSTATUS(status);
 			return true;
 		}
+		if (job->sh->failed && patience > 1)
+			patience = 1;
 		pause_s(0.002);
-	}
+	} while (now_ns() - begin < patience * 1e9);
 	return false;
 }
 
 /* All messages are accounted for when the receivers, which are first, end by themselves. */
-static bool stop_all(const struct job *job, const pid_t *pid, unsigned int n)
+static bool stop_all(const struct job *job, const struct crew *crew)
 {
 	bool ok = true, hang = false;
 	unsigned int i;
 
 	job->sh->stop = 1;
-	for (i = 0; i < n; i++) {
-		if (!reap(job, pid[i], &ok)) {
+	for (i = 0; i < crew->n; i++) {
+		/* the others may wait for the first that hangs: once is enough */
+		if (!reap(job, crew->pid[i], hang ? 0 : PATIENCE, &ok)) {
 			hang = true;
-			kill(pid[i], SIGKILL);
-			waitpid(pid[i], NULL, 0);
+			kill(crew->pid[i], SIGKILL);
+			waitpid(crew->pid[i], NULL, 0);
 		}
 		if (i + 1 >= job->nreceivers)
 			job->sh->finish = 1;
@@ -253,6 +252,22 @@ static void shape(struct job *job, const struct proto *p, const struct cell *c, 
 	job->base = FIRST_PORT + runs++ % ((65536 - FIRST_PORT) / PORTS) * PORTS;
 }
 
+/* Return: whether all processes are there and ready. */
+static bool start_all(const struct job *job, struct crew *crew)
+{
+	unsigned int i;
+
+	for (i = 0; i < job->nreceivers; i++)
+		if (!spawn(job, -1 - (int)i, crew))
+			return false;
+	if (!wait_ready(job, job->nreceivers))
+		return false;
+	for (i = 0; i < job->nsenders; i++)
+		if (!spawn(job, i, crew))
+			return false;
+	return wait_ready(job, job->nreceivers + job->nsenders);
+}
+
 /**
  * run_cell() - measure one cell with one transport
  * @p: the transport
@@ -263,40 +278,32 @@ void run_cell(const struct proto *p, const struct cell *c, struct result *r)
 {
 	struct shared *sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t pid[MAX_FLOWS + 2];
-	unsigned int n = 0, i;
+	struct crew crew = { .n = 0 };
 	struct job job;
-	bool started;
 
-	*r = (struct result){ .proto = p, .cell = *c, .wakeups = -1, .ctxsw = -1, .failed = true };
+	*r = (struct result){ .proto = p, .cell = *c, .wakeups = -1, .ctxsw = -1, .median = -1,
+			      .p99 = -1, .failed = true };
 	if (sh == MAP_FAILED) {
 		snprintf(r->why, sizeof(r->why), "no memory");
 		return;
 	}
 	sh->run = now_ns() * 2654435761U + getpid();
 	shape(&job, p, c, sh);
-	while (n < job.nreceivers) {
-		pid[n] = start(&job, -1 - (int)n);
-		n++;
-	}
-	started = wait_ready(&job, job.nreceivers);
-	for (i = 0; started && i < job.nsenders; i++)
-		pid[n++] = start(&job, i);
-	started = started && wait_ready(&job, job.nreceivers + job.nsenders);
-	if (started) {
+	if (start_all(&job, &crew)) {
 		sh->go = 1;
 		measure(&job, r);
-	} else if (!sh->failed) {
-		sh->failed = 1;
-		snprintf(sh->why, sizeof(sh->why), "its processes do not get ready");
+	} else {
+		give_up(sh, "its processes do not get ready");
 	}
-	r->failed = !stop_all(&job, pid, n);
+	r->failed = !stop_all(&job, &crew);
 	if (!r->failed && !r->messages) {
 		r->failed = true;
 		snprintf(sh->why, sizeof(sh->why), "no message arrived");
 	}
 	memcpy(r->why, sh->why, sizeof(r->why));
-	if (is_time(c))
-		latencies(&job, r);
+	if (is_time(c)) {
+		r->median = microseconds(&sh->times, 50);
+		r->p99 = microseconds(&sh->times, 99);
+	}
 	munmap(sh, sizeof(*sh));
 }

@@ -104,25 +104,39 @@ static void client_taken(struct rx *rx, const struct msg_head *h, unsigned int i
 			 const struct peer *from)
 {
 	rx->job->sh->flow[h->flow].received++;
+	rx->credit[h->flow] = h->seq + 1;
+}
+
+/* Return: false when an unreliable transport has lost the request or its answer. */
+static bool await_answer(struct tx *tx, unsigned int f)
+{
+	/* what comes late answers an earlier one */
+	while (tx->in.credit[f] < tx->seq[f])
+		if (!rx_receive(&tx->in, 0, 0) && !tx->job->proto->reliable)
+			return false;
+	return true;
 }
 
 static void pingpong(struct tx *tx)
 {
-	unsigned int f = tx->first, max = MAX_SAMPLES / tx->job->nflows;
+	static struct histogram times;
 	struct shared *sh = tx->job->sh;
-	uint64_t begin = now_ns(), end;
+	uint64_t begin, end;
 	bool measured;
 
+	/* its pages are there before the clock runs */
+	memset(&times, 0, sizeof(times));
+	begin = now_ns();
 	while (!sh->stop) {
 		measured = sh->measuring;
-		put_next(tx, f);
-		while (!rx_receive(&tx->in, 0, 0) && tx->job->proto->reliable)
-			;
+		put_next(tx, tx->first);
+		measured = await_answer(tx, tx->first) && measured;
 		end = now_ns();
-		if (measured && sh->nsamples[f] < max)
-			sh->sample[f * max + sh->nsamples[f]++] = end - begin;
+		if (measured)
+			histogram_add(&times, end - begin);
 		begin = end;
 	}
+	histogram_merge(&sh->times, &times);
 }
 
 static int open_sender(const struct tx *tx, unsigned int f)

@@ -19,16 +19,30 @@
 
 #define PF_RDS_NUMBER	21
 
-/* Says why this run is void, and ends the process. The first to say it is heard. */
+static void say_why(struct shared *sh, const char *fmt, va_list ap)
+{
+	if (!__sync_lock_test_and_set(&sh->failed, 1))
+		vsnprintf(sh->why, sizeof(sh->why), fmt, ap);
+}
+
+/* Says why this run is void. The first to say it is heard. */
+void give_up(struct shared *sh, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_why(sh, fmt, ap);
+	va_end(ap);
+}
+
+/* The same for a process of the run, which ends with it. */
 void fail(struct shared *sh, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!__sync_lock_test_and_set(&sh->failed, 1)) {
-		va_start(ap, fmt);
-		vsnprintf(sh->why, sizeof(sh->why), fmt, ap);
-		va_end(ap);
-	}
+	va_start(ap, fmt);
+	say_why(sh, fmt, ap);
+	va_end(ap);
 	_exit(1);
 }
 

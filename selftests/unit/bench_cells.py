@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=0 timeout=60
+"""What "make bench" measures when cells are named (CELLS=...), and when "make speed" fails."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
+sys.path.insert(0, os.path.join(TOP, "selftests/vm"))
+
+import bench
+
+REPORT = """BASE=intree:intree PAIRS='ours:ours intree:intree' FIGURES=x:messages:64:1 T=$1
+eval "$(sed -n '/^report()/,/^}/p' "$2")"; report"""
+
+
+def parsed(*words):
+    sys.argv = ["bench.py", *words]
+    return bench.parse()
+
+
+def all_cells():
+    args = parsed("--save")
+    return args.cells is bench.CELLS and args.profiled == bench.PROFILED and not args.no_memory
+
+
+def named_cells():
+    args = parsed("stream/1M", "fanin/64/16")
+    return args.cells == args.profiled == ["stream/1M", "fanin/64/16"] and args.no_memory
+
+
+def quick_cells():
+    args = parsed("--quick")
+    return args.cells == bench.QUICK_CELLS and len(args.profiled) == 1 and args.no_memory
+
+
+def over_verbs():
+    named = ["stream/64", "fanout/64/1", "fanout/64", "fanout/64/16", "fanin/64/16", "fanout/1K/2"]
+    return (bench.verbs_cells(bench.CELLS) == bench.VERBS_CELLS and
+            bench.verbs_cells(named) == ["stream/64", "fanout/64/1", "fanout/64", "fanin/64/16"] and
+            not bench.verbs_cells(["fanout/64/64"]))
+
+
+def no_time():
+    runs = [{"ok": True, "clock": "icount", "cell": "pingpong/64", "kind": "ours", "transport": "udp",
+             "round": n, "median_us": t} for n, t in enumerate((None, 5.0))]
+    return bench.report.pick(runs, "icount", "pingpong/64", "ours", "udp") == {1: 5.0}
+
+
+def speed(ours, theirs):
+    """Exit status and output of the report of "make speed"."""
+    with tempfile.TemporaryDirectory() as folder:
+        for pair, figures in (("ours:ours", ours), ("intree:intree", theirs)):
+            if figures:
+                with open(os.path.join(folder, pair + ".x"), "w") as f:
+                    f.write("".join(f"{v}\n" for v in figures))
+        done = subprocess.run(["bash", "-c", REPORT, "report", folder,
+                               os.path.join(TOP, "selftests/speed/common.sh")],
+                              capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
+def slower():
+    code, said = speed([9, 18, 36], [10, 20, 30])
+    return code == 0 and "below 1: x ours:ours 0.90" in said
+
+
+def faster():
+    code, said = speed([11, 22, 29], [10, 20, 30])
+    return code == 0 and "below 1: none" in said
+
+
+def not_measured():
+    return speed([], [10, 20, 30])[0] != 0
+
+
+CASES = [
+    ("without CELLS everything", all_cells), ("CELLS: only these", named_cells),
+    ("QUICK: few", quick_cells), ("over verbs what there is", over_verbs),
+    ("a round without a time", no_time), ("make speed: a slower one is a figure", slower),
+    ("make speed: a faster one", faster), ("make speed: nothing measured", not_measured),
+]
+
+
+def main():
+    print("TAP version 13")
+    print(f"1..{len(CASES)}")
+    bad = 0
+    for nr, (name, case) in enumerate(CASES, 1):
+        good = case()
+        bad += not good
+        print(f"{'ok' if good else 'not ok'} {nr} {name}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
