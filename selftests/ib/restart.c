@@ -17,6 +17,9 @@ FIXTURE(restart)
 
 FIXTURE_SETUP(restart)
 {
+	/* addresses whose peers our kernel does not know from other tests, and does not dial */
+	if (*peer_last < 220)
+		*peer_last = 220;
 	self->p = calloc(1, sizeof(*self->p));
 	self->q = calloc(1, sizeof(*self->q));
 	self->fd = rds_bound(B4, PORT);
