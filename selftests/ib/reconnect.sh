@@ -52,6 +52,28 @@ no_device() {
 	ib_device_add
 }
 
+# Who waited for the device does not wait any longer when it is there, whatever the back-off.
+at_once() {
+	local rc=0 start min max
+
+	min=$(sysctl -n net.rds.reconnect_min_delay_ms)
+	max=$(sysctl -n net.rds.reconnect_max_delay_ms)
+	sysctl -qw net.rds.reconnect_max_delay_ms=200000 net.rds.reconnect_min_delay_ms=200000
+	start_flow r1 here $A4 here $B4 800 -r 400 || rc=1
+	start_flow r2 here "[$A6]" here "[$B6]" 800 -r 400 || rc=1
+	sleep 0.7
+	ib_device_del || rc=1
+	sleep 2
+	sysctl -qw "net.rds.reconnect_min_delay_ms=$min" "net.rds.reconnect_max_delay_ms=$max" || rc=1
+	ib_device_add || rc=1
+	start=$SECONDS
+	end_flow r1 800 || rc=1
+	end_flow r2 800 || rc=1
+	note "$((SECONDS - start)) s until all was there"
+	[ $((SECONDS - start)) -le 10 ] || rc=1
+	return $rc
+}
+
 links_were_lost() {
 	[ "$(ib_paths links | sort -n | tail -n 1)" -gt 3 ]
 }
@@ -124,6 +146,7 @@ setup_rxe
 check "the device goes and comes in mid-traffic" with_flows device_cycle
 check "the interface goes down and up in mid-traffic" with_flows interface_cycle
 check "no device for two seconds" with_flows no_device
+check "paths that wait for a device are dialled when it comes" at_once
 check "links were lost and made again" links_were_lost
 check "one end dials if both are here" one_end_dials
 check "removals were counted" removed
