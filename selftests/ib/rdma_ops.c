@@ -415,6 +415,26 @@ TEST_F(rdma, dest__cookies)
 	EXPECT_ERR(EINVAL, send_cmsg(self->b, NULL, 0, "d", 1, 0, RDS_CMSG_RDMA_DEST, &c, 8));
 }
 
+/* MSG_ZEROCOPY is TCP's: refused, with nothing pinned and nothing sent. */
+TEST_F(rdma, zerocopy__refused)
+{
+	long before = pinned();
+	__u32 cookie = 1;
+	int on;
+
+	for (on = 0; on < 2; on++) {
+		ASSERT_EQ(0, set_int(self->a, SOL_SOCKET, SO_ZEROCOPY, on));
+		EXPECT_ERR(on ? EOPNOTSUPP : EINVAL,
+			   send_cmsg(self->a, NULL, 0, self->src, 10000, MSG_ZEROCOPY,
+				     RDS_CMSG_ZCOPY_COOKIE, &cookie, sizeof(cookie)));
+	}
+	EXPECT_EQ(before, pinned());
+	ASSERT_EQ(1, send(self->a, "x", 1, 0));
+	ASSERT_EQ(1, recv_wait(self->b, &on, 4));
+	EXPECT_TRUE(quiet(self->a));
+	EXPECT_TRUE(quiet(self->b));
+}
+
 /*
  * A cookie on its way is a number: the region is freed at once, and who gets the cookie is refused.
  * The message waits for a device that is not there, and goes by that which comes.

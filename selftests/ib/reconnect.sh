@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=240 waits=1
+# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=360 waits=1
 # The device goes and comes, its interface too, in mid-traffic; both ends dial at once; the module
 # goes with connections.  Nothing is lost, doubled or out of order, and all is given back.
 . "$(dirname "$0")/common.sh"
@@ -42,6 +42,22 @@ interface_cycle() {
 		ip link set $DEV up || return 1
 		ib_addresses 2	# those of IPv6 went with it
 		ib_revive || return 1
+		sleep 0.7
+	done
+}
+
+# The device goes while its port is down: with links that have not noticed, with links that are
+# being taken down, and with ids of the CM that wait for the port (leave.c).
+device_goes_in_the_dark() {
+	local dark
+
+	for dark in 0 0.3 2 4; do
+		ip link set $DEV down || return 1
+		sleep $dark
+		ib_device_del || return 1
+		ip link set $DEV up || return 1
+		ib_addresses 2
+		ib_device_add || return 1
 		sleep 0.7
 	done
 }
@@ -145,6 +161,7 @@ ktap_header
 setup_rxe
 check "the device goes and comes in mid-traffic" with_flows device_cycle
 check "the interface goes down and up in mid-traffic" with_flows interface_cycle
+check "the device goes while its port is down" with_flows device_goes_in_the_dark
 check "no device for two seconds" with_flows no_device
 check "paths that wait for a device are dialled when it comes" at_once
 check "links were lost and made again" links_were_lost
