@@ -184,18 +184,29 @@ static int ack(struct peer *p, uint64_t seq)
 	return peer_send(p, &h, NULL, 0);
 }
 
-#define SAY(text) \
-	ASSERT_EQ((int)strlen(text), send_to(self->fd, self->addr, 9, text, strlen(text), 0))
+static void say(struct __test_metadata *_metadata, FIXTURE_DATA(acceptor) *self, const char *text)
+{
+	int len = strlen(text);
+
+	ASSERT_EQ(len, send_to(self->fd, self->addr, 9, text, len, 0));
+}
+
+#define SAY(text) say(_metadata, self, text)
 
 /* The message comes by this link, and when it is acknowledged that is all. */
-#define DELIVERED(c, what) do { \
-	struct frame_hdr h_; \
-	char t_[9] = ""; \
-	ASSERT_EQ((int)strlen(what), message(&(c)->p, &h_, t_)); \
-	ASSERT_STREQ(what, t_); \
-	ASSERT_EQ(0, ack(&(c)->p, h_.seq)); \
-	EXPECT_TRUE(WAIT_UNTIL(!outq(self->fd))); \
-} while (0)
+static void delivered(struct __test_metadata *_metadata, FIXTURE_DATA(acceptor) *self,
+		      struct call *c, const char *what)
+{
+	struct frame_hdr h;
+	char text[9] = "";
+
+	ASSERT_EQ((int)strlen(what), message(&c->p, &h, text));
+	ASSERT_STREQ(what, text);
+	ASSERT_EQ(0, ack(&c->p, h.seq));
+	EXPECT_TRUE(WAIT_UNTIL(!outq(self->fd)));
+}
+
+#define DELIVERED(c, what) delivered(_metadata, self, c, what)
 
 static void as_first(struct __test_metadata *_metadata, const struct call *c, const char *addr)
 {
@@ -314,16 +325,17 @@ TEST_F(acceptor, reject__kinds)
 	static const int why[] = { 1, 0, -ENOMEM, 2, 7, 0x01000000 };
 	__s64 before = counter(self->fd, "ib_rejected");
 	unsigned int i;
+	int err = 0;
 
 	SAY("a");
 	for (i = 0; i < ARRAY_SIZE(why) + 2; i++) {
 		REQUEST(self->c);
 		as_first(_metadata, self->c, self->addr);
-		if (i < ARRAY_SIZE(why)) {
-			ASSERT_EQ(0, rdma_reject(self->c->id, &why[i], sizeof(why[i])));
-		} else if (i == ARRAY_SIZE(why)) {
-			ASSERT_EQ(0, rdma_reject(self->c->id, NULL, 0));
-		}
+		if (i < ARRAY_SIZE(why))
+			err = rdma_reject(self->c->id, &why[i], sizeof(why[i]));
+		else if (i == ARRAY_SIZE(why))
+			err = rdma_reject(self->c->id, NULL, 0);
+		ASSERT_EQ(0, err);
 		/* or the CM does it, when the id goes */
 		call_end(self->c);
 	}
