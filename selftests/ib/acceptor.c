@@ -184,18 +184,18 @@ static int ack(struct peer *p, uint64_t seq)
 	return peer_send(p, &h, NULL, 0);
 }
 
-static void say(struct __test_metadata *_metadata, FIXTURE_DATA(acceptor) *self, const char *text)
+static void say(struct __test_metadata *_metadata, int fd, const char *addr, const char *text)
 {
 	int len = strlen(text);
 
-	ASSERT_EQ(len, send_to(self->fd, self->addr, 9, text, len, 0));
+	ASSERT_EQ(len, send_to(fd, addr, 9, text, len, 0));
 }
 
-#define SAY(text) say(_metadata, self, text)
+#define SAY(text) say(_metadata, self->fd, self->addr, text)
 
 /* The message comes by this link, and when it is acknowledged that is all. */
-static void delivered(struct __test_metadata *_metadata, FIXTURE_DATA(acceptor) *self,
-		      struct call *c, const char *what)
+static void delivered(struct __test_metadata *_metadata, int fd, struct call *c,
+		      const char *what)
 {
 	struct frame_hdr h;
 	char text[9] = "";
@@ -203,10 +203,10 @@ static void delivered(struct __test_metadata *_metadata, FIXTURE_DATA(acceptor) 
 	ASSERT_EQ((int)strlen(what), message(&c->p, &h, text));
 	ASSERT_STREQ(what, text);
 	ASSERT_EQ(0, ack(&c->p, h.seq));
-	EXPECT_TRUE(WAIT_UNTIL(!outq(self->fd)));
+	EXPECT_TRUE(WAIT_UNTIL(!outq(fd)));
 }
 
-#define DELIVERED(c, what) delivered(_metadata, self, c, what)
+#define DELIVERED(c, what) delivered(_metadata, self->fd, c, what)
 
 static void as_first(struct __test_metadata *_metadata, const struct call *c, const char *addr)
 {
