@@ -89,15 +89,35 @@ void rds_generation_told(struct rds_path *p, u32 gen, u64 seq)
 
 /**
  * rds_path_peer_instance() - what the peer says of itself when a link is made
- * @p: path
- * @instance: differs from one start of the peer to the next; 0 = it does not say
+ * @p: path of a transport with one path, where each link tells
+ * @instance: differs from one start of the peer to the next; 0 = it is of a make that has none
+ *
+ * Who has an instance tells it each time.  So if one is told where none was, or none where one
+ * was, other software is there now, and that counts from the beginning like any other instance.
  *
  * Context: any, before the link is up.
  */
 void rds_path_peer_instance(struct rds_path *p, u32 instance)
 {
-	if (instance)
+	struct rds_conn *c = p->conn;
+	bool other;
+
+	spin_lock_bh(&p->lock);
+	other = !p->rx_gen != !instance && p->next_rx;
+	if (other)
+		p->next_rx = 0;
+	if (!instance)
+		p->rx_gen = 0;
+	spin_unlock_bh(&p->lock);
+	if (other)
+		rds_stat_inc(recv_generation_change);
+	if (instance) {
 		rds_generation_told(p, instance, 0);
+		return;
+	}
+	spin_lock_bh(&c->lock);
+	WRITE_ONCE(c->peer_gen, 0);
+	spin_unlock_bh(&c->lock);
 }
 
 /**

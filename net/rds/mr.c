@@ -169,6 +169,9 @@ int rds_mr_free(struct rds_sock *rs, u64 cookie, bool invalidate)
  * @rs: sending socket
  * @cookie: the cookie
  *
+ * The message carries the number and holds nothing: who frees the region takes the key back, as
+ * rds_mr_free() says, from messages that are still on their way, too.
+ *
  * Return: 0, -EINVAL for a key that is none of this socket's.
  */
 int rds_mr_dest(struct rds_sock *rs, u64 cookie)

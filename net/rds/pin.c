@@ -7,6 +7,7 @@
  * unpinning and notifying happen in a work item.
  */
 #include <linux/mm.h>
+#include <linux/sched/user.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -153,6 +154,27 @@ static u32 vec_next(struct rds_iovec *v)
 	return n;
 }
 
+/*
+ * Charge the caller for @pages; given back by mm_unaccount_pinned_pages().  Its counterpart takes
+ * a length, and two pages for the ends of it that one that begins and ends in a page has not.
+ */
+static int pin_account(struct mmpin *mmp, unsigned long pages)
+{
+	struct user_struct *user = current_user();
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK);
+	long used = atomic_long_read(&user->locked_vm);
+
+	if (capable(CAP_IPC_LOCK) || limit == RLIM_INFINITY)
+		return 0;
+	do {
+		if (used + pages > limit >> PAGE_SHIFT)
+			return -ENOMEM;
+	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &used, used + pages));
+	mmp->user = get_uid(user);
+	mmp->num_pg = pages;
+	return 0;
+}
+
 /* Devices, and what bounces for them, do not take entries of any length. */
 #define SG_ENTRY_MAX	SZ_64K
 
@@ -247,9 +269,8 @@ struct rds_pin *rds_pin_user(const struct rds_iovec *vec, unsigned int n, bool w
 	pin = kvzalloc(struct_size(pin, pages, pages), GFP_KERNEL_ACCOUNT);
 	if (!pin)
 		return ERR_PTR(-ENOMEM);
-	/* The helper adds two pages for the ends of one run, but nothing to nothing. */
-	err = -ENOMEM;
-	if (mm_account_pinned_pages(&pin->mmp, max((pages - min(pages, 2UL)) << PAGE_SHIFT, 1UL)))
+	err = pin_account(&pin->mmp, pages);
+	if (err)
 		goto err_free;
 	pin->dirty = write;
 	err = pin_vecs(pin, vec, n, gup);

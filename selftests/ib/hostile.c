@@ -441,4 +441,54 @@ TEST_F(wire, credits__not_agreed)
 	EXPECT_EQ(0, h.credit);
 }
 
+struct offer {
+	int ours, his;		/* sysctl, credits of the request */
+	bool limited;
+};
+
+/* Frames of our kernel until none comes for a while, and the credits in them. */
+static int frames(struct peer *p, int *credits)
+{
+	struct frame_hdr h;
+	uint8_t *data;
+	int n = 0;
+
+	*credits = 0;
+	for (; peer_recv(p, &h, &data, 500) > 0; n++)
+		*credits += h.credit;
+	return n;
+}
+
+/* Flow control is what both ends offer; an offer of one alone limits nobody. */
+TEST_F(wire, credits__by_one_end)
+{
+	static const struct offer v[] = { { 0, 3 }, { 1, 0 }, { 1, 6, true } };
+	struct priv4 d;
+	int i, j, granted;
+
+	for (i = 0; i < (int)ARRAY_SIZE(v); i++) {
+		RUN("echo %d >/proc/sys/net/rds/ib/flow_control", v[i].ours);
+		ASSERT_EQ(0, peer_open(self->p, B4));
+		d = peer_priv(self->p, B4);
+		d.credit = htobe32(v[i].his);
+		ASSERT_EQ(RDMA_CM_EVENT_ESTABLISHED, peer_request(self->p, &d, sizeof(d)));
+		memcpy(&d, self->p->reply, sizeof(d));
+		EXPECT_EQ(v[i].limited, !!d.credit);
+		for (j = 0; j < 10; j++)
+			ASSERT_EQ(1, send_to(self->fd, self->p->addr, 9, "x", 1, 0));
+		j = frames(self->p, &granted);
+		if (v[i].limited) {
+			/* the last one only to grant some */
+			EXPECT_LE(5, j);
+			EXPECT_GE(6, j);
+		} else {
+			/* with the map */
+			EXPECT_EQ(12, j) TH_LOG("%d, %d", v[i].ours, v[i].his);
+			EXPECT_EQ(0, granted);
+		}
+		peer_close(self->p);
+	}
+	RUN("echo 0 >/proc/sys/net/rds/ib/flow_control");
+}
+
 TEST_HARNESS_MAIN

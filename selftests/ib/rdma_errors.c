@@ -382,6 +382,15 @@ static int limited(void *arg)
 		return 5;
 	if (!WAIT_UNTIL(send_rdma(fd, 1, 0, mem, 32 * PG, W | N, i, "x", 1) == 1))
 		return 6;
+	/* a page counts as one */
+	if (setsockopt(fd, SOL_RDS, RDS_CANCEL_SENT_TO, &ss, len))
+		return 7;
+	if (!WAIT_UNTIL(send_rdma(fd, 1, 0, mem, 31 * PG, W | N, i, "x", 1) == 1))
+		return 8;
+	if (send_rdma(fd, 1, 0, mem + 50, 10, W | N, i, "x", 1) != 1)
+		return 9;
+	if (ERR_OF(send_rdma(fd, 1, 0, mem, 1, W | N, i, "x", 1)) != ENOMEM)
+		return 10;
 	return 0;
 }
 

@@ -204,6 +204,44 @@ TEST_F(mr, get_mr__locked_memory)
 	EXPECT_EQ(0, reap(spawn(as_nobody, self->mem)));
 }
 
+/* Exactly the pages that are pinned count, wherever in them a region begins and ends. */
+static int count_exactly(void *arg)
+{
+	static const struct {
+		unsigned long off, len, pages;
+	} v[] = {
+		{ 0, 1, 1 }, { 4095, 1, 1 }, { 100, 200, 1 }, { 0, PG, 1 }, { 4095, 2, 2 },
+		{ 0, PG + 1, 2 }, { 1, PG, 2 }, { 0, 2 * PG, 2 }, { 4095, PG + 1, 2 },
+		{ 4095, PG + 2, 3 }, { 1, 2 * PG, 3 }, { 0, 3 * PG, 3 }, { 4095, 3 * PG + 1, 4 },
+	};
+	struct rlimit rl = { 12 * PG, 12 * PG };
+	unsigned long i, n;
+	__u64 c[13];
+	char *mem = arg;
+	int fd;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &rl) || setgid(NOBODY) || setuid(NOBODY))
+		return 1;
+	fd = rds_bound(A4, 5002);
+	if (fd < 0)
+		return 2;
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		for (n = 0; n < 13 && !get_mr(fd, mem + v[i].off, v[i].len, 0, &c[n]); n++)
+			;
+		if (n != 12 / v[i].pages || errno != ENOMEM)
+			return 10 + i;
+		while (n--)
+			if (free_mr(fd, c[n], RDS_RDMA_INVALIDATE))
+				return 3;
+	}
+	return 0;
+}
+
+TEST_F(mr, get_mr__locked_memory_exactly)
+{
+	EXPECT_EQ(0, reap(spawn(count_exactly, self->mem)));
+}
+
 /* Closing the socket, or the end of the program, frees what it had. */
 static int just_exit(void *arg)
 {

@@ -415,6 +415,50 @@ TEST_F(rdma, dest__cookies)
 	EXPECT_ERR(EINVAL, send_cmsg(self->b, NULL, 0, "d", 1, 0, RDS_CMSG_RDMA_DEST, &c, 8));
 }
 
+/* MSG_ZEROCOPY is TCP's: refused, with nothing pinned and nothing sent. */
+TEST_F(rdma, zerocopy__refused)
+{
+	long before = pinned();
+	__u32 cookie = 1;
+	int on;
+
+	for (on = 0; on < 2; on++) {
+		ASSERT_EQ(0, set_int(self->a, SOL_SOCKET, SO_ZEROCOPY, on));
+		EXPECT_ERR(on ? EOPNOTSUPP : EINVAL,
+			   send_cmsg(self->a, NULL, 0, self->src, 10000, MSG_ZEROCOPY,
+				     RDS_CMSG_ZCOPY_COOKIE, &cookie, sizeof(cookie)));
+	}
+	EXPECT_EQ(before, pinned());
+	ASSERT_EQ(1, send(self->a, "x", 1, 0));
+	ASSERT_EQ(1, recv_wait(self->b, &on, 4));
+	EXPECT_TRUE(quiet(self->a));
+	EXPECT_TRUE(quiet(self->b));
+}
+
+/*
+ * A cookie on its way is a number: the region is freed at once, and who gets the cookie is refused.
+ * The message waits for a device that is not there, and goes by that which comes.
+ */
+TEST_F(rdma, dest__region_freed_under_way)
+{
+	long before = pinned();
+	struct rx rx;
+	__u64 c;
+	char m[8];
+
+	ASSERT_EQ(0, get_mr(self->b, self->dst + 44, 1000, 0, &c));
+	ASSERT_EQ(0, rxe_link_del());
+	ASSERT_EQ(1, send_cmsg(self->b, NULL, 0, "d", 1, 0, RDS_CMSG_RDMA_DEST, &c, 8));
+	ASSERT_EQ(0, free_mr(self->b, c, RDS_RDMA_INVALIDATE));
+	EXPECT_EQ(before, pinned());
+	ASSERT_EQ(0, rxe_link_add());
+	ASSERT_EQ(1, poll_for(self->a, POLLIN, WAIT_MS) > 0);
+	ASSERT_EQ(1, rx_msg_ctl(self->a, m, 8, 0, &rx, sizeof(rx.ctl)));
+	EXPECT_EQ(c, rx_cookie(&rx));
+	ASSERT_EQ(1, send_rdma(self->a, c, 0, self->src, 100, W | N, 0, "x", 1));
+	EXPECT_EQ(RDS_RDMA_REMOTE_ERROR, next_note(self->a, NULL));
+}
+
 static ssize_t map(int fd, const struct rds_get_mr_args *g)
 {
 	return send_cmsg(fd, NULL, 0, "x", 1, 0, RDS_CMSG_RDMA_MAP, g, sizeof(*g));

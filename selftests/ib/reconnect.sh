@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=240 waits=1
+# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=360 waits=1
 # The device goes and comes, its interface too, in mid-traffic; both ends dial at once; the module
 # goes with connections.  Nothing is lost, doubled or out of order, and all is given back.
 . "$(dirname "$0")/common.sh"
@@ -46,10 +46,48 @@ interface_cycle() {
 	done
 }
 
+# The device goes while its port is down: with links that have not noticed, with links that are
+# being taken down, and with ids of the CM that wait for the port (leave.c).
+device_goes_in_the_dark() {
+	local dark
+
+	for dark in 0 0.3 2 4; do
+		ip link set $DEV down || return 1
+		sleep $dark
+		ib_device_del || return 1
+		ip link set $DEV up || return 1
+		ib_addresses 2
+		ib_device_add || return 1
+		sleep 0.7
+	done
+}
+
 no_device() {
 	ib_device_del || return 1
 	sleep 2
 	ib_device_add
+}
+
+# Who waited for the device does not wait any longer when it is there, whatever the back-off.
+at_once() {
+	local rc=0 start min max
+
+	min=$(sysctl -n net.rds.reconnect_min_delay_ms)
+	max=$(sysctl -n net.rds.reconnect_max_delay_ms)
+	sysctl -qw net.rds.reconnect_max_delay_ms=200000 net.rds.reconnect_min_delay_ms=200000
+	start_flow r1 here $A4 here $B4 800 -r 400 || rc=1
+	start_flow r2 here "[$A6]" here "[$B6]" 800 -r 400 || rc=1
+	sleep 0.7
+	ib_device_del || rc=1
+	sleep 2
+	sysctl -qw "net.rds.reconnect_min_delay_ms=$min" "net.rds.reconnect_max_delay_ms=$max" || rc=1
+	ib_device_add || rc=1
+	start=$SECONDS
+	end_flow r1 800 || rc=1
+	end_flow r2 800 || rc=1
+	note "$((SECONDS - start)) s until all was there"
+	[ $((SECONDS - start)) -le 10 ] || rc=1
+	return $rc
 }
 
 links_were_lost() {
@@ -123,7 +161,9 @@ ktap_header
 setup_rxe
 check "the device goes and comes in mid-traffic" with_flows device_cycle
 check "the interface goes down and up in mid-traffic" with_flows interface_cycle
+check "the device goes while its port is down" with_flows device_goes_in_the_dark
 check "no device for two seconds" with_flows no_device
+check "paths that wait for a device are dialled when it comes" at_once
 check "links were lost and made again" links_were_lost
 check "one end dials if both are here" one_end_dials
 check "removals were counted" removed

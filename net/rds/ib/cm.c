@@ -277,7 +277,7 @@ int rds_ib_dial(struct rds_ib_link *l)
 	 * The CM warns about a device that goes away inside rdma_resolve_addr().  Ours goes
 	 * before the CM's, and waits for this reference.
 	 */
-	rdev = rds_ib_dev_for_addr(&init_net, rds_path_laddr(p), rds_path_scope(p));
+	rdev = rds_ib_dev_for_path(l->ib);
 	if (!rdev)
 		return -ENODEV;
 	l->version = RDS_IB_VERSION_3_1;

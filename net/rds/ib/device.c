@@ -9,6 +9,9 @@
  *
  * Whose address is it?  The GID tables know: RoCE makes a GID of each IP address of its network
  * device, and an IPoIB interface has the GID of its port in its hardware address.
+ *
+ * A path whose address is no device's does not wait for the end of its back-off: with a device,
+ * and with each change of a GID table, those paths are dialled that have one by now.
  */
 #include <linux/if_arp.h>
 #include <linux/if_infiniband.h>
@@ -156,6 +159,60 @@ bool rds_ib_owns_addr(struct net *net, const struct in6_addr *addr, u32 scope)
 	return rdev;
 }
 
+/* ---- paths without a device ---------------------------------------------------------- */
+
+/* A path that is on its way to its back-off when it could be dialled is looked at again. */
+#define WAITERS_INTERVAL	(HZ / 20 + 1)
+
+static void wake_waiters(struct work_struct *work);
+static DECLARE_DELAYED_WORK(waiters, wake_waiters);
+
+static void wake_waiter(struct rds_path *p, void *arg)
+{
+	struct rds_ib_path *ib = rds_path_priv(p);
+	bool *again = arg;
+
+	if (!READ_ONCE(ib->no_device) ||
+	    !rds_ib_owns_addr(&init_net, rds_path_laddr(p), rds_path_scope(p)))
+		return;
+	rds_conn_nudged(rds_path_conn(p));
+	*again = true;
+}
+
+static void wake_waiters(struct work_struct *work)
+{
+	bool again = false;
+
+	rds_transport_walk_paths(&rds_ib_transport, &init_net, true, wake_waiter, &again);
+	if (again)
+		queue_delayed_work(rds_ib_wq, &waiters, WAITERS_INTERVAL);
+}
+
+static void device_event(struct ib_event_handler *handler, struct ib_event *event)
+{
+	if (event->event == IB_EVENT_GID_CHANGE)
+		mod_delayed_work(rds_ib_wq, &waiters, 0);
+}
+
+/**
+ * rds_ib_dev_for_path() - the device to dial with
+ * @ib: path
+ *
+ * Context: process.
+ * Return: counted; or NULL, then the path is dialled again when there is one.
+ */
+struct rds_ib_device *rds_ib_dev_for_path(struct rds_ib_path *ib)
+{
+	struct rds_ib_device *rdev;
+
+	/* Before the look: what comes after it finds the path waiting. */
+	smp_store_mb(ib->no_device, true);
+	rdev = rds_ib_dev_for_addr(&init_net, rds_path_laddr(ib->path), rds_path_scope(ib->path));
+	if (rdev)
+		WRITE_ONCE(ib->no_device, false);
+	return rdev;
+}
+
 /* ---- coming and going ---------------------------------------------------------------- */
 
 static bool qualifies(const struct ib_device *dev)
@@ -217,6 +274,9 @@ static int rds_ib_add_one(struct ib_device *dev)
 	spin_lock(&devices_lock);
 	list_add_tail(&rdev->node, &devices);
 	spin_unlock(&devices_lock);
+	INIT_IB_EVENT_HANDLER(&rdev->events, dev, device_event);
+	ib_register_event_handler(&rdev->events);
+	mod_delayed_work(rds_ib_wq, &waiters, 0);
 	return 0;
 
 err_pd:
@@ -230,6 +290,7 @@ static void rds_ib_remove_one(struct ib_device *dev, void *data)
 {
 	struct rds_ib_device *rdev = data;
 
+	ib_unregister_event_handler(&rdev->events);
 	spin_lock(&devices_lock);
 	WRITE_ONCE(rdev->removing, true);
 	list_del(&rdev->node);
@@ -262,8 +323,10 @@ int rds_ib_device_init(void)
 	if (err)
 		return err;
 	err = ib_register_client(&rds_ib_client);
-	if (err)
+	if (err) {
+		cancel_delayed_work_sync(&waiters);
 		rds_ib_mr_exit();
+	}
 	return err;
 }
 
@@ -271,5 +334,6 @@ int rds_ib_device_init(void)
 void rds_ib_device_exit(void)
 {
 	ib_unregister_client(&rds_ib_client);
+	cancel_delayed_work_sync(&waiters);
 	rds_ib_mr_exit();
 }

@@ -53,6 +53,8 @@
 /* Segments of a work request that we use, if the device has them. */
 #define RDS_IB_MAX_SGE		8
 
+struct rds_ib_path;
+
 /* ---- device.c (ibrdma) ------------------------------------------------------- */
 
 /**
@@ -65,6 +67,7 @@
  * @removing: no new users
  * @lock: guards @links
  * @links: links on this device (link.c)
+ * @events: tells of changes of its GIDs
  * @max_sge: segments of a send, at most RDS_IB_MAX_SGE
  * @max_wr: work requests of a queue
  * @max_responder: reads and atomics it serves at once, for one queue pair
@@ -83,6 +86,7 @@ struct rds_ib_device {
 	bool removing;
 	spinlock_t lock;	/* links */
 	struct list_head links;
+	struct ib_event_handler events;
 	u32 max_sge;
 	u32 max_wr;
 	u32 max_responder;
@@ -102,6 +106,8 @@ struct rds_ib_device *rds_ib_dev_get(struct ib_device *dev);
 void rds_ib_dev_put(struct rds_ib_device *rdev);
 /* Counted device that serves a local address now, or NULL. */
 struct rds_ib_device *rds_ib_dev_for_addr(struct net *net, const struct in6_addr *addr, u32 scope);
+/* The same for a path; without one it is dialled again as soon as there is one. */
+struct rds_ib_device *rds_ib_dev_for_path(struct rds_ib_path *ib);
 /* rds_transport.owns_addr: under RCU. */
 bool rds_ib_owns_addr(struct net *net, const struct in6_addr *addr, u32 scope);
 
@@ -409,6 +415,7 @@ struct rds_ib_parked {
  * @link: the link, or NULL (link mutex and @lock to change)
  * @parked: requests, the newest first
  * @nr_parked: their number
+ * @no_device: our address was no device's when we wanted to dial (device.c)
  */
 struct rds_ib_path {
 	struct rds_path *path;
@@ -416,6 +423,7 @@ struct rds_ib_path {
 	struct rds_ib_link *link;
 	struct rds_ib_parked *parked;
 	unsigned int nr_parked;
+	bool no_device;
 };
 
 /* main.c */

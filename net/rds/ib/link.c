@@ -276,6 +276,7 @@ int rds_ib_link_attach(struct rds_ib_link *l)
 		return -ENODEV;
 	}
 	WRITE_ONCE(l->rdev, rdev);
+	WRITE_ONCE(l->ib->no_device, false);
 	return 0;
 }
 
