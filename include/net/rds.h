@@ -314,7 +314,7 @@ bool rds_path_adopting(struct rds_path *p, u32 epoch);
 bool rds_path_link_up(struct rds_path *p, u32 epoch);
 /*
  * What the peer says in the handshake of a link: a number that differs from one start of it to
- * the next.  Before link_up().
+ * the next; 0 = of a make that has none.  Before link_up(), for transports with one path.
  */
 void rds_path_peer_instance(struct rds_path *p, u32 instance);
 /* Ours. */
@@ -360,6 +360,8 @@ void rds_message_hdr(const struct rds_message *m, u8 out[48]);
 /* Is anything left to be pulled, or to be acknowledged?  Hints. */
 bool rds_path_has_queued(const struct rds_path *p);
 bool rds_path_has_unacked(const struct rds_path *p);
+/* A frame is thrown away for its checksum: counted and traced.  Any context. */
+void rds_path_bad_checksum(struct rds_path *p, const struct rds_hdr *h);
 
 /*
  * rds_path_acked(): everything with ack_pos <= @pos is safe at the peer.  Any context; call

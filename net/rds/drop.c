@@ -23,6 +23,7 @@ static const enum rds_stat drop_stats[] = {
 	[RDS_DROP_CANCELLED]	 = RDS_STAT_send_cancelled,
 	[RDS_DROP_CLOSED]	 = RDS_STAT_send_closed_unacked,
 	[RDS_DROP_OP]		 = RDS_STAT_send_op_dropped,
+	[RDS_DROP_BAD_CHECKSUM]	 = RDS_STAT_recv_drop_bad_checksum,
 };
 
 /**
@@ -72,4 +73,16 @@ void rds_drop_message(const struct rds_path *p, const struct rds_message *m,
 	};
 
 	rds_drop(p, &h, why);
+}
+
+/**
+ * rds_path_bad_checksum() - the transport has received a header with a wrong checksum
+ * @p: the path
+ * @h: the header
+ *
+ * Context: any.
+ */
+void rds_path_bad_checksum(struct rds_path *p, const struct rds_hdr *h)
+{
+	rds_drop(p, h, RDS_DROP_BAD_CHECKSUM);
 }

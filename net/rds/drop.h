@@ -23,6 +23,7 @@
  * @RDS_DROP_CANCELLED: RDS_CANCEL_SENT_TO
  * @RDS_DROP_CLOSED: the sending socket was closed
  * @RDS_DROP_OP: its RDMA or atomic operation failed, or may have been executed on a lost link
+ * @RDS_DROP_BAD_CHECKSUM: the header was damaged on its way
  */
 enum rds_drop_reason {
 	RDS_DROP_OLD_SEQ,
@@ -40,6 +41,7 @@ enum rds_drop_reason {
 	RDS_DROP_CANCELLED,
 	RDS_DROP_CLOSED,
 	RDS_DROP_OP,
+	RDS_DROP_BAD_CHECKSUM,
 };
 
 struct rds_hdr;

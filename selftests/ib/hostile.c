@@ -336,7 +336,7 @@ struct bad {
 };
 
 static const struct bad bad[] = {
-	{ "checksum", "ib_drop_checksum", 4, 4, .csum = 1 },
+	{ "checksum", "recv_drop_bad_checksum", 4, 4, .csum = 1 },
 	{ "half a header", "ib_drop_short", 0, 0, .cut = 1 },
 	{ "nothing at all", "ib_drop_short", 0, 0, .cut = 48 },
 	{ "less than the length", "ib_drop_short", 4097, 4095 },

@@ -263,12 +263,17 @@ static void rds_ib_rx_starving(struct rds_ib_link *l)
 /* ---- one completion -------------------------------------------------------------------- */
 
 /* The peer broke the protocol, or the link is broken: nothing is delivered any more. */
-static bool rds_ib_rx_dead(struct rds_ib_link *l, enum rds_ib_stat why, int err)
+static bool rds_ib_rx_end(struct rds_ib_link *l, int err)
 {
 	l->rx.dead = true;
-	rds_ib_count(why);
 	rds_ib_link_drop(l, err);
 	return true;
+}
+
+static bool rds_ib_rx_dead(struct rds_ib_link *l, enum rds_ib_stat why, int err)
+{
+	rds_ib_count(why);
+	return rds_ib_rx_end(l, err);
 }
 
 static struct rds_ib_rbuf *rds_ib_rbuf_of(const struct ib_wc *wc)
@@ -414,9 +419,10 @@ static bool rds_ib_rx_check(struct rds_ib_link *l, const struct ib_wc *wc, struc
 	ib_dma_sync_single_for_cpu(l->rdev->dev, rds_ib_buf_dma(&rx->hdrs, index), RDS_HDR_LEN,
 				   DMA_FROM_DEVICE);
 	rds_hdr_parse(raw, RDS_HDR_LEN, h);
-	if (h->csum && !rds_hdr_csum_ok(raw))
-		return !rds_ib_rx_dead(l, RDS_IB_DROP_CHECKSUM, -EPROTO);
-	return true;
+	if (!h->csum || rds_hdr_csum_ok(raw))
+		return true;
+	rds_path_bad_checksum(l->ib->path, h);
+	return !rds_ib_rx_end(l, -EPROTO);
 }
 
 /* Acknowledgments travel alone, too. */

@@ -49,7 +49,6 @@ static const char *const rds_ib_stat_names[] = {
 	[RDS_IB_CONNECT_REFUSED]		= "ib_connect_refused",
 	[RDS_IB_REJECTED]			= "ib_rejected",
 	[RDS_IB_DROP_SHORT]			= "ib_drop_short",
-	[RDS_IB_DROP_CHECKSUM]			= "ib_drop_checksum",
 	[RDS_IB_DROP_MISMATCH]			= "ib_drop_mismatch",
 	[RDS_IB_DROP_BAD_LEN]			= "ib_drop_bad_len",
 	[RDS_IB_DROP_BAD_WC]			= "ib_drop_bad_wc",
