@@ -328,10 +328,17 @@ void rds_mprds_link_up(struct rds_path *p)
 	 */
 	if (!p->index || rds_legacy_peer(c) || !rds_path_is_up(c->paths[0]))
 		mprds_greet(p);
-	/* It may be the turn of the next one; the others' come with the pong. */
 	n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
-	if (rds_conn_is_active(c) && p->index + 1 < n)
+	if (p->index + 1 < n && rds_conn_is_active(c)) {
+		/* It may be the turn of the next one; the others' come with the pong. */
 		rds_path_hurry(c->paths[p->index + 1]);
+	} else if (n > 1 && READ_ONCE(c->peer_sport_idx) && !rds_conn_is_active(c)) {
+		/* It may have been on its way to a wrong path when mprds_repair() looked. */
+		spin_lock_bh(&c->lock);
+		if (!c->dead)
+			mod_delayed_work(rds_wq, &c->mprds_work, 0);
+		spin_unlock_bh(&c->lock);
+	}
 }
 
 /* ---- handshake ---------------------------------------------------------------- */
