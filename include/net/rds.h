@@ -356,6 +356,7 @@ unsigned int rds_path_burst(const struct rds_path *p, u64 now, u64 *gap);
 bool rds_path_push_wanted(const struct rds_path *p);
 size_t rds_path_pull_control(struct rds_path *p, u8 *buf);
 struct rds_message *rds_path_pull(struct rds_path *p, u64 *end);
+bool rds_path_emptied(const struct rds_path *p);
 void rds_message_hdr(const struct rds_message *m, u8 out[48]);
 /* Is anything left to be pulled, or to be acknowledged?  Hints. */
 bool rds_path_has_queued(const struct rds_path *p);

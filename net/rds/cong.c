@@ -165,10 +165,13 @@ static void cong_notify(struct rds_net *rn, u64 cleared);
  * The common case, without the lock: not congested, far from it, nobody waits.  Whoever changed
  * the queue last sees its final state here, so if that calls for a change somebody makes it.
  */
-static bool cong_as_before(const struct rds_sock *rs, u64 rcvbuf, u64 mem)
+static bool cong_as_before(const struct rds_sock *rs)
 {
+	u64 rcvbuf = rds_rcvbuf(rs), mem = READ_ONCE(rs->rx.mem);
+
 	return !READ_ONCE(rs->rx.congested) && READ_ONCE(rs->rx.bytes) <= rcvbuf &&
-	       READ_ONCE(rs->rx.mem) <= mem && list_empty_careful(&rs->rx.stalled);
+	       (mem <= RX_MEM_MIN || mem <= RX_MEM_FACTOR * rcvbuf) &&
+	       list_empty_careful(&rs->rx.stalled);
 }
 
 /**
@@ -181,12 +184,12 @@ static bool cong_as_before(const struct rds_sock *rs, u64 rcvbuf, u64 mem)
  */
 void rds_cong_update(struct rds_sock *rs)
 {
-	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
 	u64 rcvbuf = rds_rcvbuf(rs);
 	u64 mem = max_t(u64, RX_MEM_FACTOR * rcvbuf, RX_MEM_MIN);
+	struct rds_net *rn;
 	bool was, now;
 
-	if (!rds_is_bound(rs) || cong_as_before(rs, rcvbuf, mem))
+	if (cong_as_before(rs) || !rds_is_bound(rs))
 		return;
 	spin_lock_bh(&rs->rx.lock);
 	was = rs->rx.congested;
@@ -210,6 +213,7 @@ void rds_cong_update(struct rds_sock *rs)
 	spin_unlock_bh(&rs->rx.lock);
 	if (now == was)
 		return;
+	rn = rds_net(sock_net(rds_rs_to_sk(rs)));
 	cong_publish(rn, rs->map);
 	if (!now && READ_ONCE(rs->map->looped)) {
 		wake_up_all(&rs->map->wq);

@@ -23,12 +23,12 @@ static atomic_t conn_ids;
 static u32 conn_key_hash(const void *data, u32 len, u32 seed)
 {
 	const struct rds_conn_key *key = data;
+	u32 rest = hash32_ptr(key->trans) ^ key->scope ^ key->tos << 16 ^ (u32)key->half << 24;
 
-	if (ipv6_addr_v4mapped(&key->laddr))
-		seed ^= (__force u32)key->laddr.s6_addr32[3];
-	else
-		seed = __ipv6_addr_jhash(&key->laddr, seed);
-	seed ^= hash32_ptr(key->trans) ^ key->scope ^ key->tos << 16 ^ (u32)key->half << 24;
+	if (ipv6_addr_v4mapped(&key->laddr) && ipv6_addr_v4mapped(&key->faddr))
+		return jhash_3words((__force u32)key->laddr.s6_addr32[3],
+				    (__force u32)key->faddr.s6_addr32[3], rest, seed);
+	seed = __ipv6_addr_jhash(&key->laddr, seed) ^ rest;
 	return jhash2((__force const u32 *)key->faddr.s6_addr32, 4, seed);
 }
 

@@ -390,7 +390,7 @@ struct rds_conn_key {
  * @greetings: handshake pings sent on this link since LINK_UP, or since the fan-out asks
  * @sending: somebody is inside send() (info records); @link
  * @pull_budget: messages this pass may still pull; @link
- * @pull_empty: the last pull found the queue empty; @link
+ * @pull_empty: the last pull left the queue empty; @link
  * @held: the transport holds messages back; written under @link
  * @sender: socket whose sendmsg() this pass is, or NULL; @link
  * @holder: the list @held_node is on or was; written under @link

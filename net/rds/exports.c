@@ -59,6 +59,7 @@ EXPORT_SYMBOL_NS_GPL(rds_path_burst, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_push_wanted, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_control_due, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_pull_control, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_emptied, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_pull, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_has_queued, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_has_unacked, RDS_TRANSPORT);

@@ -148,7 +148,7 @@ int rds_recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags)
 	int err = 0, nr = 0;
 	bool left;
 
-	if (list_empty_careful(&rs->rx.notes) || !rds_note_room(msg))
+	if (!rds_note_room(msg))
 		return 0;
 	if (flags & MSG_PEEK)
 		return peek_notes(rs, msg);
@@ -214,7 +214,7 @@ int rds_recv_zcopy(struct rds_sock *rs, struct msghdr *msg, int flags)
 	struct rds_zrecord *z;
 	int err;
 
-	if (list_empty_careful(&rs->rx.zrecords) || !rds_zcopy_room(rds_rs_to_sk(rs), msg))
+	if (!rds_zcopy_room(rds_rs_to_sk(rs), msg))
 		return 0;
 	spin_lock_bh(&rs->rx.lock);
 	z = list_first_entry_or_null(&rs->rx.zrecords, struct rds_zrecord, node);

@@ -349,11 +349,21 @@ struct rds_message *rds_path_pull(struct rds_path *p, u64 *end)
 		rds_message_get(m);
 		p->pull_budget--;
 		trace_rds_transmit(p, m);
-	} else {
-		p->pull_empty = true;
 	}
+	p->pull_empty = !m || !p->nr_queued;
 	spin_unlock_bh(&p->lock);
 	return m;
+}
+
+/**
+ * rds_path_emptied() - was the last message that was pulled the last there was?
+ * @p: the path; link mutex held
+ *
+ * Then there is no need to pull again: what is queued since is found after the mutex is let go.
+ */
+bool rds_path_emptied(const struct rds_path *p)
+{
+	return p->pull_empty;
 }
 
 /**

@@ -366,6 +366,12 @@ static void recv_untake(struct rds_sock *rs, struct rds_incoming *inc)
 	}
 }
 
+/* Few sockets have any, but each message asks. */
+static int recv_zcopy(struct rds_sock *rs, struct msghdr *msg, int flags)
+{
+	return list_empty_careful(&rs->rx.zrecords) ? 0 : rds_recv_zcopy(rs, msg, flags);
+}
+
 static int recv_put_stamp(struct sock *sk, struct msghdr *msg, ktime_t stamp)
 {
 	struct timespec64 ts = ktime_to_timespec64(stamp);
@@ -417,7 +423,7 @@ static int recv_data_cmsgs(struct rds_sock *rs, struct msghdr *msg, struct rds_i
 	if (!err && READ_ONCE(rs->traces.rx_traces))
 		err = recv_put_trace(rs, msg, inc);
 	if (!err) {
-		err = rds_recv_zcopy(rs, msg, flags);
+		err = recv_zcopy(rs, msg, flags);
 		if (err > 0)
 			err = 0;
 	}
@@ -480,16 +486,18 @@ static bool recv_no_room(const struct rds_sock *rs, const struct msghdr *msg)
 /* One attempt in order of priority; -EAGAIN = nothing the caller can take. */
 static int recv_once(struct rds_sock *rs, struct msghdr *msg, size_t size, int flags)
 {
-	int ret = rds_recv_notes(rs, msg, flags);
+	int ret = 0;
 
-	if (!ret)
+	if (!list_empty_careful(&rs->rx.notes))
+		ret = rds_recv_notes(rs, msg, flags);
+	if (!ret && atomic64_read(&rs->rx.cong_ready))
 		ret = rds_recv_cong(rs, msg, flags);
 	if (ret)
 		return min(ret, 0);
 	ret = recv_data(rs, msg, size, flags);
 	if (ret != -EAGAIN)
 		return ret;
-	ret = rds_recv_zcopy(rs, msg, flags);
+	ret = recv_zcopy(rs, msg, flags);
 	if (ret)
 		return min(ret, 0);
 	/*

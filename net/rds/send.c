@@ -48,7 +48,7 @@ struct send_ctx {
 static int send_destination(struct send_ctx *s)
 {
 	struct rds_sock *rs = s->rs;
-	bool named = s->msg->msg_name && s->msg->msg_namelen, has_peer;
+	bool named = s->msg->msg_name && s->msg->msg_namelen, has_peer = named;
 	u32 scope;
 	int err;
 
@@ -57,14 +57,17 @@ static int send_destination(struct send_ctx *s)
 		if (err)
 			return err;
 	}
-	spin_lock_bh(&rs->addr_lock);
-	has_peer = rs->has_peer;
-	scope = rs->scope;
-	if (!named)
+	if (named) {
+		scope = READ_ONCE(rs->scope);
+	} else {
+		spin_lock_bh(&rs->addr_lock);
+		has_peer = rs->has_peer;
+		scope = rs->scope;
 		s->dst = rs->peer;
-	spin_unlock_bh(&rs->addr_lock);
+		spin_unlock_bh(&rs->addr_lock);
+	}
 
-	if (!rds_is_bound(rs) || (!named && !has_peer))
+	if (!rds_is_bound(rs) || !has_peer)
 		return -ENOTCONN;
 	if (rds_addr_is_v4(&s->dst.ip) != rds_addr_is_v4(&rs->bound.ip))
 		return -EOPNOTSUPP;

@@ -101,7 +101,7 @@ static int bind_locked(struct rds_sock *rs, const struct rds_addr *a)
 	rs->trans = t;
 	if (a->scope) {
 		spin_lock_bh(&rs->addr_lock);
-		rs->scope = a->scope;
+		WRITE_ONCE(rs->scope, a->scope);
 		spin_unlock_bh(&rs->addr_lock);
 	}
 	/* Pairs with rds_is_bound(): who sees it sees address, map and transport. */
@@ -156,7 +156,7 @@ static int rds_connect(struct socket *sock, struct sockaddr *uaddr, int len, int
 		rs->peer = a;
 		rs->has_peer = true;
 		/* A scope that came with the peer goes with it. */
-		rs->scope = a.scope ?: own_scope;
+		WRITE_ONCE(rs->scope, a.scope ?: own_scope);
 		spin_unlock_bh(&rs->addr_lock);
 	}
 	release_sock(sock->sk);

@@ -217,6 +217,24 @@ static int rds_tcp_rx_start(struct rds_tcp_pass *pass)
 	return 0;
 }
 
+/* skb_copy_bits() of few bytes: mostly they lie in the linear part or in the first fragment. */
+static int rds_tcp_copy_bits(const struct sk_buff *skb, u32 off, void *to, u32 n)
+{
+	const skb_frag_t *frag = skb_shinfo(skb)->frags;
+	u32 head = skb_headlen(skb);
+
+	if (off + n <= head) {
+		memcpy(to, skb->data + off, n);
+		return 0;
+	}
+	if (off >= head && skb_shinfo(skb)->nr_frags && off - head + n <= skb_frag_size(frag) &&
+	    rds_tcp_plain(skb)) {
+		memcpy(to, skb_frag_address(frag) + off - head, n);
+		return 0;
+	}
+	return skb_copy_bits(skb, off, to, n);
+}
+
 static int rds_tcp_add_clone(struct rds_tcp_inc *big, struct sk_buff *skb, u32 off, u32 len)
 {
 	struct sk_buff *clone = skb_clone(skb, GFP_ATOMIC | __GFP_NOWARN);
@@ -334,7 +352,7 @@ static int rds_tcp_rx_data(struct rds_tcp_pass *pass, struct sk_buff *skb, u32 o
 	if (!rx->big) {
 		u8 *to = rx->data + rx->stream.hdr.len - rx->stream.data_left;
 
-		ret = skb_copy_bits(skb, off, to, len) ? -EFAULT : (int)len;
+		ret = rds_tcp_copy_bits(skb, off, to, len) ? -EFAULT : (int)len;
 	} else if (rds_tcp_worth_clone(skb, len)) {
 		ret = rds_tcp_add_clone(rx->big, skb, off, len);
 	} else {
@@ -352,7 +370,7 @@ static int rds_tcp_rx_hdr(struct rds_tcp_rx *rx, struct sk_buff *skb, u32 off, s
 
 	if (!rx->stream.hdr_have && rds_rx_tracing())
 		rx->first = local_clock();
-	if (skb_copy_bits(skb, off, buf, n))
+	if (rds_tcp_copy_bits(skb, off, buf, n))
 		return -EFAULT;
 	return rds_stream_hdr(&rx->stream, buf, n);
 }
@@ -468,7 +486,8 @@ void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk, bool forced)
 	rds_rx_batch_init(&pass.batch);
 	pass.batch.forced = forced;
 	/* An empty message whose header came last may still want its memory. */
-	rds_tcp_rx_actor(&desc, NULL, 0, 0);
+	if (rds_tcp_rx_pending(&tp->rx))
+		rds_tcp_rx_actor(&desc, NULL, 0, 0);
 	if (!desc.error)
 		tcp_read_sock(sk, &desc, rds_tcp_rx_actor);
 	/* RDS has none, and TCP lets nobody read past the mark in this way. */

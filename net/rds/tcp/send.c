@@ -3,13 +3,8 @@
  * RDS over TCP: transmit and acknowledgements.
  *
  * The core calls rds_tcp_send() with the link mutex held.  It pulls control frames and
- * messages into a batch, one array of page pieces, and hands the whole batch to TCP in
- * one call.  Large payloads go by reference.  Headers and small payloads are copied
- * into the arena, one behind the other, so that a run of small messages is one piece.
- * TCP takes references to these pages, therefore a byte of the arena is written once.
- *
- * Batch and arena begin small and grow at need, and go when nothing was sent for a second: there
- * may be very many idle paths.
+ * messages into a batch (batch.c) and hands the whole batch to TCP in one call.  One short
+ * message that is alone needs no batch: TCP copies it.
  *
  * What TCP has no room for stays in the batch, and the next call begins with it.  TCP
  * tells about room through rds_tcp_write_space(), which runs under the TCP socket lock
@@ -29,7 +24,6 @@
  * it has been sending already, but RDS_TCP_HOLD_LOOP_MIN to _MAX times hold_us.
  */
 #include <linux/ktime.h>
-#include <linux/mm.h>
 #include <linux/moduleparam.h>
 
 #include "tcp.h"
@@ -53,144 +47,6 @@ static unsigned int rds_tcp_hold_us = 400;
 module_param_named(hold_us, rds_tcp_hold_us, uint, 0644);
 MODULE_PARM_DESC(hold_us, "longest time in us that small messages wait for more (0: never)");
 
-static struct rds_tcp_batch *rds_tcp_batch_alloc(unsigned int room)
-{
-	const gfp_t gfp = GFP_KERNEL | __GFP_NOWARN;
-	struct rds_tcp_batch *b;
-
-	b = kmalloc(struct_size(b, bvec, room) + room * sizeof(*b->msgs), gfp);
-	if (!b)
-		return NULL;
-	memset(b, 0, sizeof(*b));
-	b->room = room;
-	b->msgs = (struct rds_message **)&b->bvec[room];
-	return b;
-}
-
-static bool rds_tcp_batch_full(const struct rds_tcp_batch *b)
-{
-	return b->nr_bvec == RDS_TCP_BATCH_MANY || b->bytes >= RDS_TCP_BATCH_BYTES;
-}
-
-/* Not sealed: nothing points into the batch. */
-static void rds_tcp_batch_grow(struct rds_tcp_tx *tx)
-{
-	struct rds_tcp_batch *b = tx->batch, *more;
-
-	more = rds_tcp_batch_alloc(RDS_TCP_BATCH_MANY);
-	if (!more)
-		return;
-	more->arena = b->arena;
-	more->arena_size = b->arena_size;
-	more->arena_used = b->arena_used;
-	more->bytes = b->bytes;
-	more->urgent = b->urgent;
-	more->nr_pages = b->nr_pages;
-	more->nr_msgs = b->nr_msgs;
-	more->nr_bvec = b->nr_bvec;
-	memcpy(more->pages, b->pages, sizeof(b->pages));
-	memcpy(more->msgs, b->msgs, b->nr_msgs * sizeof(*b->msgs));
-	memcpy(more->bvec, b->bvec, b->nr_bvec * sizeof(*b->bvec));
-	WRITE_ONCE(tx->batch, more);
-	kfree(b);
-}
-
-/* Room for one piece more: 0 or -ENOSPC.  There are never more messages than pieces. */
-static int rds_tcp_batch_room(struct rds_tcp_tx *tx)
-{
-	if (rds_tcp_batch_full(tx->batch))
-		return -ENOSPC;
-	if (tx->batch->nr_bvec == tx->batch->room)
-		rds_tcp_batch_grow(tx);
-	return tx->batch->nr_bvec < tx->batch->room ? 0 : -ENOSPC;
-}
-
-/* Room for @need bytes in one piece in the arena: 0, -ENOSPC if the batch is full, -ENOMEM. */
-static int rds_tcp_arena_room(struct rds_tcp_batch *b, u32 need)
-{
-	const gfp_t gfp = GFP_KERNEL | __GFP_COMP | __GFP_NOWARN;
-	unsigned int order = b->arena ? RDS_TCP_ARENA_ORDER : 0;
-	struct page *page = NULL;
-
-	if (b->arena && b->arena_size - b->arena_used >= need)
-		return 0;
-	if (b->nr_pages == RDS_TCP_BATCH_PAGES)
-		return -ENOSPC;
-
-	if (order)
-		page = alloc_pages(gfp | __GFP_NORETRY, order);
-	if (!page) {
-		order = 0;
-		page = alloc_pages(gfp, order);
-	}
-	if (!page)
-		return -ENOMEM;
-
-	/* The batch may point into the old page: it keeps it until TCP has it. */
-	if (b->arena)
-		b->pages[b->nr_pages++] = b->arena;
-	b->arena = page;
-	b->arena_size = PAGE_SIZE << order;
-	b->arena_used = 0;
-	return 0;
-}
-
-static void rds_tcp_batch_add(struct rds_tcp_batch *b, struct page *page, u32 len, u32 off)
-{
-	bvec_set_page(&b->bvec[b->nr_bvec++], page, len, off);
-	b->bytes += len;
-}
-
-/*
- * Append @len bytes that were just written to the arena.  The caller made sure that the
- * batch is not full.
- */
-static void rds_tcp_batch_add_arena(struct rds_tcp_batch *b, u32 len)
-{
-	struct bio_vec *last = b->nr_bvec ? &b->bvec[b->nr_bvec - 1] : NULL;
-
-	if (last && last->bv_page == b->arena &&
-	    last->bv_offset + last->bv_len == b->arena_used) {
-		last->bv_len += len;
-		b->bytes += len;
-	} else {
-		rds_tcp_batch_add(b, b->arena, len, b->arena_used);
-	}
-	b->arena_used += len;
-}
-
-static void *rds_tcp_arena(const struct rds_tcp_batch *b)
-{
-	return page_address(b->arena) + b->arena_used;
-}
-
-/* TCP has all bytes, or the link is gone: let go of what the batch points to. */
-static void rds_tcp_batch_clear(struct rds_tcp_batch *b)
-{
-	while (b->nr_msgs)
-		rds_message_put(b->msgs[--b->nr_msgs]);
-	while (b->nr_pages)
-		put_page(b->pages[--b->nr_pages]);
-	b->nr_bvec = 0;
-	b->bytes = 0;
-	b->iter.count = 0;
-	b->sealed = false;
-	b->urgent = false;
-}
-
-static void rds_tcp_batch_free(struct rds_tcp_tx *tx)
-{
-	struct rds_tcp_batch *b = tx->batch;
-
-	if (!b)
-		return;
-	WRITE_ONCE(tx->batch, NULL);
-	rds_tcp_batch_clear(b);
-	if (b->arena)
-		put_page(b->arena);
-	kfree(b);
-}
-
 /* Nothing to send: free what is not needed, if that is not new. */
 static void rds_tcp_idle(struct rds_tcp_path *tp)
 {
@@ -198,158 +54,6 @@ static void rds_tcp_idle(struct rds_tcp_path *tp)
 		rds_tcp_cool_later(tp);
 	else
 		rds_tcp_batch_free(&tp->tx);
-}
-
-static int rds_tcp_encode_hdr(struct rds_tcp_tx *tx)
-{
-	struct rds_tcp_batch *b = tx->batch;
-	int err = rds_tcp_arena_room(b, RDS_HDR_LEN);
-
-	if (err)
-		return err;
-	rds_message_hdr(tx->cur, rds_tcp_arena(b));
-	rds_tcp_batch_add_arena(b, RDS_HDR_LEN);
-	tx->cur_off = RDS_HDR_LEN;
-	return 0;
-}
-
-static int rds_tcp_encode_linear(struct rds_tcp_tx *tx)
-{
-	const struct rds_message *m = tx->cur;
-	struct rds_tcp_batch *b = tx->batch;
-	u32 done = tx->cur_off - RDS_HDR_LEN;
-	u32 n;
-	int err;
-
-	err = rds_tcp_arena_room(b, 1);
-	if (err)
-		return err;
-	n = min(m->len - done, b->arena_size - b->arena_used);
-	memcpy(rds_tcp_arena(b), m->data + done, n);
-	rds_tcp_batch_add_arena(b, n);
-	tx->cur_off += n;
-	return 0;
-}
-
-static int rds_tcp_encode_piece(struct rds_tcp_tx *tx)
-{
-	const struct rds_message *m = tx->cur;
-	u32 left = m->len + RDS_HDR_LEN - tx->cur_off;
-	const struct bio_vec *bv;
-	u32 n;
-
-	/* The header has promised m->len bytes; never send fewer or more. */
-	if (WARN_ON_ONCE(tx->cur_bv >= m->nr_bvec))
-		return -EINVAL;
-
-	bv = &m->bvec[tx->cur_bv];
-	n = min(bv->bv_len - tx->cur_bv_off, left);
-	if (n) {
-		rds_tcp_batch_add(tx->batch, bv->bv_page, n, bv->bv_offset + tx->cur_bv_off);
-		tx->cur_off += n;
-	}
-	tx->cur_bv++;
-	tx->cur_bv_off = 0;
-	return 0;
-}
-
-/* Move as much of the current message into the batch as fits: 0 = all of it, or -errno. */
-static int rds_tcp_encode(struct rds_tcp_tx *tx)
-{
-	struct rds_message *m = tx->cur;
-	int err;
-
-	while (tx->cur_off < RDS_HDR_LEN + m->len) {
-		err = rds_tcp_batch_room(tx);
-		if (err)
-			return err;
-		if (tx->cur_off < RDS_HDR_LEN)
-			err = rds_tcp_encode_hdr(tx);
-		else if (!m->nr_bvec)
-			err = rds_tcp_encode_linear(tx);
-		else
-			err = rds_tcp_encode_piece(tx);
-		if (err)
-			return err;
-	}
-
-	tx->cur = NULL;
-	if (m->nr_bvec)
-		tx->batch->msgs[tx->batch->nr_msgs++] = m;
-	else
-		rds_message_put(m);
-	return 0;
-}
-
-/* One control frame, in pages of its own: its size, -ENOSPC or -ENOMEM. */
-static int rds_tcp_pull_control(struct rds_tcp_path *tp)
-{
-	struct rds_tcp_batch *b;
-	struct page *page;
-	size_t n;
-
-	if (rds_tcp_batch_room(&tp->tx))
-		return -ENOSPC;
-	b = tp->tx.batch;
-	if (b->nr_pages == RDS_TCP_BATCH_PAGES)
-		return -ENOSPC;
-	page = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_NOWARN,
-			   get_order(RDS_CONTROL_MAX));
-	if (!page)
-		return -ENOMEM;
-
-	b->pages[b->nr_pages++] = page;
-	n = rds_path_pull_control(tp->path, page_address(page));
-	if (n) {
-		rds_tcp_batch_add(b, page, n, 0);
-		tp->tx.end += n;
-		b->urgent = true;
-	}
-	return n;
-}
-
-static bool rds_tcp_pull(struct rds_tcp_path *tp)
-{
-	struct rds_tcp_tx *tx = &tp->tx;
-	u64 start = tx->end;
-
-	tx->cur = rds_path_pull(tp->path, &tx->end);
-	if (!tx->cur)
-		return false;
-	/* Pings, pongs and handshakes of the kernel. */
-	if (tx->cur->control)
-		tx->batch->urgent = true;
-	tx->newest = start;
-	tx->cur_off = 0;
-	tx->cur_bv = 0;
-	tx->cur_bv_off = 0;
-	return true;
-}
-
-/* Add what waits to the batch.  0, also if there is nothing to send, or -errno. */
-static int rds_tcp_fill(struct rds_tcp_path *tp)
-{
-	struct rds_tcp_tx *tx = &tp->tx;
-	bool control = true;
-	int err = 0;
-
-	while (err >= 0 && !rds_tcp_batch_full(tx->batch)) {
-		if (tx->cur) {
-			err = rds_tcp_encode(tx);
-		} else if (control && rds_path_control_due(tp->path)) {
-			err = rds_tcp_pull_control(tp);
-			/* Somebody else took it: do not ask again and again. */
-			control = err > 0;
-		} else if (!rds_tcp_pull(tp)) {
-			break;
-		}
-	}
-	/* Full: a message may be half in it, and the rest follows at once. */
-	if (err < 0 || rds_tcp_batch_full(tx->batch))
-		tx->batch->urgent = true;
-	if (err == -ENOSPC || (err == -ENOMEM && tx->batch->bytes))
-		return 0;
-	return min(err, 0);
 }
 
 /* How long a batch may be held, ns: a second at most. */
@@ -431,16 +135,12 @@ static void rds_tcp_starve(struct rds_tcp_path *tp)
 	rds_tcp_retry_later(tp, RDS_TCP_RETRY_DELAY);
 }
 
-/* Hand the rest of the batch to TCP: bytes taken, or -errno. */
-static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
+/* Hand bytes to TCP: how many it took, or -errno. */
+static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk, struct msghdr *msg)
 {
 	const struct rds_tcp_path *first = rds_path_priv(rds_path_first(tp->path));
+	size_t count = iov_iter_count(&msg->msg_iter);
 	struct rds_tcp_tx *tx = &tp->tx;
-	struct msghdr msg = {
-		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES,
-		.msg_iter = tx->batch->iter,
-	};
-	size_t count = iov_iter_count(&msg.msg_iter);
 	bool idle;
 	int ret;
 
@@ -448,11 +148,12 @@ static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
 	tx->heard = READ_ONCE(first->heard);
 
 	lock_sock(sk);
-	/* From now on each ACK calls rds_tcp_write_space(). */
-	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	tx->blocked = false;
-	ret = tcp_sendmsg_locked(sk, &msg, count);
-	/* An ACK processed meanwhile may have found nothing in flight. */
+	ret = tcp_sendmsg_locked(sk, msg, count);
+	/*
+	 * From now on each ACK calls rds_tcp_write_space().  Not before: TCP would also do so for
+	 * each packet that it sends.
+	 */
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	if (ret > 0)
 		tx->given += ret;
@@ -467,7 +168,63 @@ static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk)
 	return ret;
 }
 
-/* Prepare the next bytes: 1 = there are some, 0 = not now, or -errno. */
+/* The rest of the batch: 1 = TCP has it all, 0 = no room, or -errno. */
+static int rds_tcp_push_batch(struct rds_tcp_path *tp, struct sock *sk)
+{
+	struct rds_tcp_batch *b = tp->tx.batch;
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES,
+		.msg_iter = b->iter,
+	};
+	int ret = rds_tcp_push(tp, sk, &msg);
+
+	if (ret < 0)
+		return ret == -EAGAIN ? 0 : ret;
+	if (ret < iov_iter_count(&b->iter)) {
+		iov_iter_advance(&b->iter, ret);
+		return 0;
+	}
+	rds_tcp_batch_clear(b);
+	return 1;
+}
+
+/* TCP copies one short message cheaper than it takes references.  As rds_tcp_push_batch(). */
+static int rds_tcp_push_lone(struct rds_tcp_path *tp, struct sock *sk)
+{
+	struct rds_message *m = tp->tx.cur;
+	u8 hdr[RDS_HDR_LEN];
+	struct kvec vec[] = { { hdr, sizeof(hdr) }, { m->data, m->len } };
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	int ret;
+
+	rds_message_hdr(m, hdr);
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, vec, m->len ? 2 : 1, sizeof(hdr) + m->len);
+	ret = rds_tcp_push(tp, sk, &msg);
+	if (ret < 0)
+		return ret == -EAGAIN ? 0 : ret;
+	/* The rest goes by a batch. */
+	tp->tx.cur_off = ret;
+	if (ret < sizeof(hdr) + m->len)
+		return 0;
+	tp->tx.cur = NULL;
+	tp->tx.batch->urgent = false;
+	rds_message_put(m);
+	return 1;
+}
+
+/* The batch waits for more: a lone message is its first. */
+static int rds_tcp_keep(struct rds_tcp_path *tp)
+{
+	int err = tp->tx.cur ? rds_tcp_encode(&tp->tx) : 0;
+
+	if (err == -ENOMEM) {
+		rds_tcp_starve(tp);
+		err = 0;
+	}
+	return err;
+}
+
+/* Prepare the next bytes, in a batch or as tx.cur: 1 = there are some, 0 = not now, or -errno. */
 static int rds_tcp_prepare(struct rds_tcp_path *tp)
 {
 	struct rds_tcp_tx *tx = &tp->tx;
@@ -487,13 +244,15 @@ static int rds_tcp_prepare(struct rds_tcp_path *tp)
 	if (err < 0)
 		return err;
 	b = tx->batch;
-	if (!b->bytes) {
+	if (!b->bytes && !tx->cur) {
 		rds_tcp_idle(tp);
 		return 0;
 	}
 	if (rds_tcp_hold(tp))
-		return 0;
+		return rds_tcp_keep(tp);
 	rds_path_unhold(tp->path);
+	if (!b->bytes)
+		return 1;
 	iov_iter_bvec(&b->iter, ITER_SOURCE, b->bvec, b->nr_bvec, b->bytes);
 	b->sealed = true;
 	return 1;
@@ -509,30 +268,34 @@ int rds_tcp_send(struct rds_path *p)
 {
 	struct rds_tcp_path *tp = rds_path_priv(p);
 	unsigned int rounds = RDS_TCP_SEND_ROUNDS;
-	struct iov_iter *iter;
+	struct sock *sk;
 	int ret;
 
 	if (!tp->sock)
 		return -ENOTCONN;
+	sk = tp->sock->sk;
 	/* The peer has spoken first, but we have not listened yet; see rds_tcp_await_turn(). */
-	if (unlikely(READ_ONCE(tp->rx.waits)) && rds_tcp_has_bytes(tp->sock->sk))
+	if (unlikely(READ_ONCE(tp->rx.waits)) && rds_tcp_has_bytes(sk))
 		return 0;
 	while (rounds--) {
 		ret = rds_tcp_prepare(tp);
 		if (ret <= 0)
 			return ret;
-
-		iter = &tp->tx.batch->iter;
-		ret = rds_tcp_push(tp, tp->sock->sk);
-		if (ret < 0 && ret != -EAGAIN)
+		if (tp->tx.batch->sealed)
+			ret = rds_tcp_push_batch(tp, sk);
+		else
+			ret = rds_tcp_push_lone(tp, sk);
+		if (ret < 0)
 			return ret;
-		if (ret > 0)
-			iov_iter_advance(iter, ret);
-		if (iov_iter_count(iter)) {
+		if (!ret) {
 			rds_tcp_count(RDS_TCP_SNDBUF_FULL);
 			return 0;
 		}
-		rds_tcp_batch_clear(tp->tx.batch);
+		/* All of it: no need to look again. */
+		if (!tp->tx.cur && rds_path_emptied(p)) {
+			rds_tcp_cool_later(tp);
+			return 0;
+		}
 	}
 
 	/* The caller is somebody's sendmsg(): the path's work goes on. */

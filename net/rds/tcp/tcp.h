@@ -6,7 +6,8 @@
  * park.c  incoming connections: accept, judge, park
  * turn.c  in which order the links of an old peer are read
  * link.c  one link: dial or adopt, TCP's callbacks, drain and stop
- * send.c  transmit batches, acknowledgements
+ * batch.c what is handed to TCP in one call
+ * send.c  transmit, hold back, acknowledgements
  * recv.c  receive: frames out of TCP's queue
  * info.c  information records and counters
  *
@@ -354,6 +355,13 @@ void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock);
 void rds_tcp_retry_later(struct rds_tcp_path *tp, unsigned long delay);
 void rds_tcp_cool_later(struct rds_tcp_path *tp);
 void rds_tcp_resume(struct rds_path *p);
+
+/* batch.c */
+struct rds_tcp_batch *rds_tcp_batch_alloc(unsigned int room);
+void rds_tcp_batch_clear(struct rds_tcp_batch *b);
+void rds_tcp_batch_free(struct rds_tcp_tx *tx);
+int rds_tcp_encode(struct rds_tcp_tx *tx);
+int rds_tcp_fill(struct rds_tcp_path *tp);
 
 /* send.c */
 int rds_tcp_send(struct rds_path *p);
