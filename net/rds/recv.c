@@ -213,7 +213,9 @@ static void deliver_ext(struct rds_sock *rs, const struct rds_hdr *h, struct rds
 void rds_recv_target(struct rds_net *rn, const struct in6_addr *dst, u16 port, u32 scope,
 		     struct rds_rx_batch *b)
 {
-	if (b->rs && b->port == port && ipv6_addr_equal(&b->rs->bound.ip, dst))
+	/* Once closed, the port may be somebody else's. */
+	if (b->rs && b->port == port && !READ_ONCE(b->rs->rx.closed) &&
+	    ipv6_addr_equal(&b->rs->bound.ip, dst))
 		return;
 	rds_recv_flush(b);
 	b->rs = rds_port_find(rn, dst, port, rds_addr_is_linklocal(dst) ? scope : 0);

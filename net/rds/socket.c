@@ -279,26 +279,6 @@ static int rds_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long
 
 /* ---- life -------------------------------------------------------------- */
 
-/* An exiting task cannot be interrupted any more. */
-#define LINGER_EXIT_MAX		(10 * HZ)
-
-/*
- * SO_LINGER: wait until the peers have everything, the time is over, or a signal.  Also
- * when the program ends without close(), but not when it was killed.
- */
-static void linger(struct rds_sock *rs)
-{
-	struct sock *sk = &rs->sk;
-	unsigned long time = sk->sk_lingertime;
-
-	if (!sock_flag(sk, SOCK_LINGER) || (current->flags & PF_SIGNALED))
-		return;
-	if (current->flags & PF_EXITING)
-		time = min(time, LINGER_EXIT_MAX);
-	rds_send_push(rs);
-	wait_event_interruptible_timeout(*sk_sleep(sk), !atomic_read(&rs->tx_msgs), time);
-}
-
 /*
  * Refuse deliveries, unpublish, drain both directions, drop.  Whoever still holds the
  * socket (a message in flight, a batch) finds it closed and orphaned.
@@ -324,11 +304,12 @@ static int rds_release(struct socket *sock)
 	rds_cong_release_port(rs);
 	rds_port_unbind(rn, rs);
 
-	linger(rs);
+	/* Nobody reads it any more, and somebody's completion may wait for it. */
+	rds_rx_purge(rs);
+	rds_linger(rs);
 	/* While there are regions, so that a peer's last operations do not break its link. */
 	rds_cancel(rs, NULL);
 	rds_mr_release_all(rs);
-	rds_rx_purge(rs);
 	rds_payload_close(rs);
 	rds_cong_forget(rs);
 	if (rs->traces.rx_traces)

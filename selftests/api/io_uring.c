@@ -131,4 +131,41 @@ TEST_F(duo, io_uring__cancel)
 	out[0] = 0;
 }
 
+/* A child whose ring has @fd as a fixed file, and nobody else, is gone. */
+static int left_to_the_ring(int fd)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(ring_open() || syscall(__NR_io_uring_register, ring.fd,
+					     IORING_REGISTER_FILES, &fd, 1) ? 1 : 0);
+	close(fd);
+	return reap(pid);
+}
+
+/*
+ * What the kernel's own thread closes does not linger there: it closes the files of everybody,
+ * and a pipe behind the socket would never end.
+ */
+TEST(io_uring__fixed_file_does_not_linger)
+{
+	struct linger l = { .l_onoff = 1, .l_linger = 30 };
+	struct pollfd pfd;
+	int fd, p[2];
+
+	SKIP_REF("does not linger at all");
+	SETUP_PAIR();
+	RING_OR_SKIP();
+	fd = rds_bound("10.1.0.1", 0);
+	ASSERT_FD(fd);
+	ASSERT_EQ(0, setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+	ASSERT_EQ(1, send_to(fd, "10.1.0.77", 9, "x", 1, MSG_DONTWAIT));
+	ASSERT_EQ(0, left_to_the_ring(fd));
+	ASSERT_EQ(0, pipe(p));
+	ASSERT_EQ(0, left_to_the_ring(p[1]));
+	pfd = (struct pollfd){ .fd = p[0] };
+	EXPECT_EQ(1, poll(&pfd, 1, WAIT_MS));
+	EXPECT_EQ(POLLHUP, pfd.revents);
+}
+
 TEST_HARNESS_MAIN

@@ -456,6 +456,63 @@ TEST(zerocopy__unread_completions_are_bounded)
 	EXPECT_EQ(1, zc_wait(fd, &z));
 }
 
+/*
+ * The completion says that the pages may be written to: what the receiver has not read by then is
+ * still what was sent.
+ */
+TEST_F(duo, zerocopy__not_read_yet)
+{
+	static const int size[] = { 3000, 60000, 100000 };
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(1 << 18);
+	int i, at;
+
+	SKIP_REF("gives the pages back while packets refer to them");
+	if (!variant->ns)
+		SKIP(return, "the completion comes when it is read");
+	TCP_ONLY();
+	for (i = 0; i < ARRAY_SIZE(size); i++) {
+		memset(p, 'A' + i, size[i]);
+		ASSERT_EQ(size[i], zc_send(self->a, p, size[i], i, 0));
+		ASSERT_EQ(1, zc_wait(self->a, &z));
+		memset(p, 'x', size[i]);
+		ASSERT_EQ(size[i], recv(self->b, out, sizeof(out), 0));
+		for (at = 0; at < size[i] && out[at] == 'A' + i; at++)
+			;
+		EXPECT_EQ(size[i], at);
+	}
+}
+
+/* The reader's end is enough for a completion, also while it lingers. */
+TEST(zerocopy__reader_lingers)
+{
+	struct linger l = { .l_onoff = 1, .l_linger = 3 };
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(8192);
+	pid_t pid;
+	int a, b;
+
+	SKIP_REF("does not linger");
+	SETUP_PAIR();
+	a = rds_bound("10.1.0.1", 5000);
+	b = rds_bound("10.1.0.1", 6000);
+	ASSERT_EQ(0, set_int(a, SOL_SOCKET, SO_ZEROCOPY, 1));
+	ASSERT_EQ(0, setsockopt(b, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+	ASSERT_EQ(1, send_to(b, "10.1.0.77", 9, "x", 1, MSG_DONTWAIT));
+	ASSERT_EQ(0, rds_connect(a, "10.1.0.1", 6000));
+	ASSERT_EQ(8192, zc_send(a, p, 8192, 7, 0));
+	ASSERT_EQ(1, poll_for(b, POLLIN, WAIT_MS));
+	EXPECT_EQ(0, zc_get(a, &z));
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	close(b);
+	EXPECT_EQ(1, zc_wait(a, &z));
+	/* it lingers still */
+	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+	EXPECT_EQ(0, reap(pid));
+}
+
 /* Sockets closed, and processes gone, with pages still under way (J). */
 TEST_F(duo, zerocopy__close_in_flight)
 {

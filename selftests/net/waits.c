@@ -7,6 +7,7 @@
  */
 #include "../api/rds_util.h"
 
+#include <pthread.h>
 #include <sys/epoll.h>
 
 #define WAITERS	4
@@ -391,36 +392,60 @@ TEST_F(waits, restarted)
 
 /* --- close and exit ------------------------------------------------------ */
 
-/* A child which closes, or just ends, with a message nobody will take. */
-static pid_t lingerer(int seconds, bool by_exit)
+enum end { BY_CLOSE, BY_EXIT, BY_EXIT_WITH_THREADS };
+
+static void *pausing(void *unused)
+{
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* A child with @n sockets which closes, or just ends, with messages nobody will take. */
+static pid_t lingerer(int n, int seconds, enum end how)
 {
 	struct linger l = { .l_onoff = 1, .l_linger = seconds };
+	pthread_t thread;
 	pid_t pid = fork();
-	int fd;
+	int fd = -1, i;
 
 	if (pid)
 		return pid;
-	fd = rds_bound("10.1.0.1", 0);
-	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)) ||
-	    send_to(fd, DEAD, 9, buf, 10, MSG_DONTWAIT) != 10)
-		_exit(1);
-	if (by_exit)
+	for (i = 0; i < n; i++) {
+		fd = rds_bound("10.1.0.1", 0);
+		if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)) ||
+		    send_to(fd, DEAD, 9, buf, 10, MSG_DONTWAIT) != 10)
+			_exit(1);
+	}
+	for (i = 0; how == BY_EXIT_WITH_THREADS && i < WAITERS; i++)
+		if (pthread_create(&thread, NULL, pausing, NULL))
+			_exit(1);
+	if (how != BY_CLOSE)
 		_exit(0);
 	_exit(close(fd) ? 2 : 0);
 }
 
+/* However it ends, and with however many sockets: all of them have the same second. */
 TEST(linger__time_out)
 {
-	int by_exit;
+	static const struct {
+		enum end how;
+		int sockets;
+	} row[] = {
+		{ BY_CLOSE, 1 }, { BY_EXIT, 1 }, { BY_EXIT, 6 }, { BY_EXIT_WITH_THREADS, 1 },
+	};
 	__s64 t;
+	int i;
 
 	SETUP_PAIR();
-	for (by_exit = 0; by_exit < 2; by_exit++) {
+	for (i = 0; i < ARRAY_SIZE(row); i++) {
 		t = now_ms();
-		EXPECT_EQ(0, reap(lingerer(1, by_exit)));
+		EXPECT_EQ(0, reap(lingerer(row[i].sockets, 1, row[i].how)));
 		t = now_ms() - t;
-		EXPECT_LE(900, t);
-		EXPECT_GT(1000 + ON_TIME, t);
+		EXPECT_LE(900, t)
+			TH_LOG("row %d", i);
+		EXPECT_GT(1000 + ON_TIME, t)
+			TH_LOG("row %d", i);
 	}
 }
 
@@ -432,7 +457,7 @@ TEST(linger__killed)
 
 	SETUP_PAIR();
 	for (i = 0; i < WAITERS; i++)
-		pid[i] = lingerer(60, false);
+		pid[i] = lingerer(1, 60, BY_CLOSE);
 	ASSERT_TRUE(all_wait(pid, WAITERS));
 	t = now_ms();
 	for (i = 0; i < WAITERS; i++)

@@ -144,6 +144,8 @@ void rds_tcp_batch_clear(struct rds_tcp_batch *b)
 		rds_message_put(b->msgs[--b->nr_msgs]);
 	while (b->nr_pages)
 		put_page(b->pages[--b->nr_pages]);
+	net_zcopy_put(b->zcopy);
+	b->zcopy = NULL;
 	b->nr_bvec = 0;
 	b->bytes = 0;
 	b->iter.count = 0;

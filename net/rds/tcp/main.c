@@ -309,6 +309,7 @@ static void __exit rds_tcp_exit(void)
 	unregister_pernet_device(&rds_tcp_net_ops);
 	rds_transport_unregister(&rds_tcp_transport);
 	destroy_workqueue(rds_tcp_wq);
+	rds_tcp_zcopy_exit();
 	/* TCP may still be on its way out of a callback that we have removed. */
 	synchronize_rcu();
 }

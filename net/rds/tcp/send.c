@@ -173,11 +173,14 @@ static int rds_tcp_push_batch(struct rds_tcp_path *tp, struct sock *sk)
 {
 	struct rds_tcp_batch *b = tp->tx.batch;
 	struct msghdr msg = {
-		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES,
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL,
 		.msg_iter = b->iter,
+		.msg_ubuf = b->zcopy,
 	};
-	int ret = rds_tcp_push(tp, sk, &msg);
+	int ret;
 
+	msg.msg_flags |= b->zcopy ? MSG_ZEROCOPY : MSG_SPLICE_PAGES;
+	ret = rds_tcp_push(tp, sk, &msg);
 	if (ret < 0)
 		return ret == -EAGAIN ? 0 : ret;
 	if (ret < iov_iter_count(&b->iter)) {
@@ -253,6 +256,10 @@ static int rds_tcp_prepare(struct rds_tcp_path *tp)
 	rds_path_unhold(tp->path);
 	if (!b->bytes)
 		return 1;
+	if (rds_tcp_zcopy_begin(tx)) {
+		rds_tcp_starve(tp);
+		return 0;
+	}
 	iov_iter_bvec(&b->iter, ITER_SOURCE, b->bvec, b->nr_bvec, b->bytes);
 	b->sealed = true;
 	return 1;

@@ -7,6 +7,7 @@
  * turn.c  in which order the links of an old peer are read
  * link.c  one link: dial or adopt, TCP's callbacks, drain and stop
  * batch.c what is handed to TCP in one call
+ * zcopy.c pages of a program, until the packets are gone
  * send.c  transmit, hold back, acknowledgements
  * recv.c  receive: frames out of TCP's queue
  * info.c  information records and counters
@@ -62,6 +63,7 @@
 /**
  * struct rds_tcp_batch - bytes that were pulled from the core and wait for room in TCP
  * @iter: once @sealed, the bytes TCP has not accepted, over @bvec
+ * @zcopy: once @sealed, what keeps pinned pages as long as packets have them, or NULL
  * @arena: pages for headers and small payloads, or NULL; outlives what is sent from it.  TCP
  *	takes references to what is written here, so each byte is written once
  * @arena_size: bytes of @arena
@@ -80,6 +82,7 @@
  */
 struct rds_tcp_batch {
 	struct iov_iter iter;
+	struct ubuf_info *zcopy;
 	struct page *arena;
 	u32 arena_size;
 	u32 arena_used;
@@ -362,6 +365,10 @@ void rds_tcp_batch_clear(struct rds_tcp_batch *b);
 void rds_tcp_batch_free(struct rds_tcp_tx *tx);
 int rds_tcp_encode(struct rds_tcp_tx *tx);
 int rds_tcp_fill(struct rds_tcp_path *tp);
+
+/* zcopy.c */
+int rds_tcp_zcopy_begin(struct rds_tcp_tx *tx);
+void rds_tcp_zcopy_exit(void);
 
 /* send.c */
 int rds_tcp_send(struct rds_path *p);
