@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: nodes=0 timeout=60
 """The tables in Documentation/ name tests: each must exist, file and case, and each
-hazard of the catalogue must have a row, so that the tables cannot rot unseen.
+hazard of the catalogue must have a row, so that the tables cannot rot unseen. The tables of
+figures must be there, of a commit that git knows.
 
 In a table a test is area/name; a case is two__parts or "some words", and belongs to the
 test before it. One that ends in "..." is the beginning of a name.
@@ -11,16 +12,21 @@ test before it. One that ends in "..." is the beginning of a name.
 import glob
 import os
 import re
+import subprocess
 import sys
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 DOC = os.path.join(TOP, "Documentation")
+FIGURES = os.path.join(DOC, "performance")
 SELFTESTS = os.path.join(TOP, "selftests")
 AREAS = sorted(d for d in os.listdir(SELFTESTS) if os.path.isdir(os.path.join(SELFTESTS, d)))
 
 # The catalogue: so many of each letter.
 CATALOGUE = {"A": 7, "B": 9, "C": 13, "D": 20, "E": 18, "F": 23, "G": 15, "H": 16, "I": 13,
              "J": 8, "K": 10}
+CLOCKS = ("icount", "wall", "verbs")
+NO_TABLE = "The wall clock has no table"
+COMMITS_CASE = "git knows the commits of the tables of figures"
 VERDICTS = ("test", "cannot occur", "open")
 
 PATH = re.compile(r"(?<![\w/.-])((?:%s)/[\w.*\\-]+)" % "|".join(AREAS))
@@ -127,14 +133,65 @@ def check_catalogue(table):
 
 
 def check_figures():
-    """Files of measured figures; "make bench" writes them, and one may never have been written."""
+    """Files that are named, and that each clock has: there is none only while index.rst says so."""
     complaints = []
-    folder = os.path.join(DOC, "performance")
     for path in glob.glob(os.path.join(DOC, "**/*.rst"), recursive=True):
         with open(path) as f:
             named = re.findall(r"\btable-[a-z]+\.md\b", f.read())
         complaints += [f"{os.path.relpath(path, DOC)}: there is no {name}" for name in sorted(set(named))
-                       if not os.path.exists(os.path.join(folder, name))]
+                       if not os.path.exists(os.path.join(FIGURES, name))]
+    with open(os.path.join(FIGURES, "index.rst")) as f:
+        page = " ".join(f.read().split())
+    for clock in CLOCKS:
+        there, excused = os.path.exists(table_of(clock)), NO_TABLE in page and clock == "wall"
+        if there and excused:
+            complaints.append(f"performance/index.rst says '{NO_TABLE}', but there is table-{clock}.md")
+        elif not there and not excused:
+            complaints.append(f"performance: there is no table-{clock}.md; \"make bench\" writes it")
+    return complaints
+
+
+def table_of(clock):
+    return os.path.join(FIGURES, f"table-{clock}.md")
+
+
+def git(*words):
+    """The answer, or None."""
+    try:
+        done = subprocess.run(["git", "-C", TOP, *words], capture_output=True, text=True)
+    except OSError:
+        return None
+    return None if done.returncode else done.stdout.strip()
+
+
+def no_history():
+    """Why nobody can tell which commits there are, or None."""
+    if git("rev-parse", "--show-toplevel") != TOP:
+        return "not a git checkout"
+    return "a shallow clone" if git("rev-parse", "--is-shallow-repository") != "false" else None
+
+
+def check_commits():
+    """Figures belong to a commit; that it is unknown must be said, and only while it is."""
+    complaints = []
+    with open(os.path.join(FIGURES, "index.rst")) as f:
+        page = " ".join(f.read().split())
+    for clock in CLOCKS:
+        if not os.path.exists(table_of(clock)):
+            continue
+        with open(table_of(clock)) as f:
+            found = re.search(r"^Written by `[^`]*` at (\S+?)( with changes)?;", f.read(), re.M)
+        if not found:
+            complaints.append(f"table-{clock}.md does not say at which commit it was written")
+            continue
+        words = f"The commit of table-{clock}.md is not in this history"
+        known = git("cat-file", "-e", found.group(1) + "^{commit}") is not None
+        if known and words in page:
+            complaints.append(f"performance/index.rst says '{words}', but it is")
+        elif not known and words not in page:
+            complaints.append(f"table-{clock}.md: git does not know its commit {found.group(1)}")
+        if found.group(2):
+            complaints.append(f"table-{clock}.md was measured with changes that nobody has")
     return complaints
 
 
@@ -145,13 +202,16 @@ def main():
     cases.append(("hazards.rst has each hazard of the catalogue once", check_catalogue(hazards)))
     _, bad = check_table("weaknesses.rst", 4, 56)
     cases.append(("the tests that weaknesses.rst names exist", bad))
-    cases.append(("the tables of figures that are named exist", check_figures()))
+    cases.append(("the tables of figures exist", check_figures()))
+    skipped = no_history()
+    cases.append((COMMITS_CASE, [] if skipped else check_commits()))
     print("TAP version 13")
     print(f"1..{len(cases)}")
     for nr, (name, bad) in enumerate(cases, 1):
         for line in bad:
             print(f"# {line}")
-        print(f"{'not ok' if bad else 'ok'} {nr} {name}")
+        skip = f" # SKIP {skipped}" if skipped and name == COMMITS_CASE else ""
+        print(f"{'not ok' if bad else 'ok'} {nr} {name}{skip}")
     return 1 if any(bad for _, bad in cases) else 0
 
 

@@ -273,6 +273,9 @@ def main():
         store("about.json", about)
         results, found, used = measure(args)
     report.memory(used, sys.stdout)
+    for clock in ("icount", "wall"):
+        if args.cells is CELLS and any(r["clock"] == clock for r in results):
+            report.goals_table(results, used, clock, sys.stdout)
     report.profile(found, sys.stdout)
     if args.save:
         save(results, found, used, about)

@@ -325,6 +325,8 @@ class Lane:
         self.check.record(outcome, self.say)
         if any(word in r for r in outcome.reasons for word in SPOILED):
             self.drop()
+        elif self.check.variant == "gcov":
+            coverage.collect_sometimes(self.cluster, self.say)
 
     def attempt(self, test):
         if test.nodes == 1:
