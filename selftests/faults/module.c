@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: modules=rdma_rxe,rdma_cm,veth netns=init timeout=300 ref=0 fresh=1 expect="trace_event|suspe" */
+/* vm: modules=rdma_rxe,rdma_cm,veth netns=init timeout=300 ref=0 fresh=1 expect=trace_ev|suspect */
 /*
  * The modules are loaded: every fault point of it, while there are several
  * namespaces. A module that could not be loaded leaves nothing behind; one that
- * was loaded is whole in every namespace, and can be unloaded; rds_rdma finds a device. The kernel's own tracing
- * warns when it cannot describe an event of the module, and once more when that goes. With
- * RDS_SOAK every point, else all of the last ones.
+ * was loaded is whole in every namespace, and can be unloaded; rds_rdma finds a device. The
+ * kernel's own tracing warns when it cannot describe an event of the module, and once more
+ * when that goes. With RDS_SOAK every point, else all of the last ones.
  */
 #include "fault.h"
 
