@@ -13,8 +13,10 @@ from check import Check
 from soak import Soak
 
 HOUR = 60
-# Guests in which kfuzz and the wire fuzzer run, and the fuzzers of this machine beside them
-FUZZERS = {"fuzz/run": HOUR, "kfuzz/syscalls": 12, "hostile/wirefuzz": 12}
+# Who needs more than the others: the fuzzers, of which those of this machine run beside the guests,
+# and who tries every fault point of whole meetings
+FUZZERS = {"fuzz/run": HOUR, "kfuzz/syscalls": 12, "hostile/wirefuzz": 12, "kfuzz/verbs": 4,
+           "faults/connect": 6}
 # Tests with an end of their own, which care little for their minutes
 STUBBORN = ("faults/module", "faults/netns", "faults/softirq", "hostile/sources", "net/many")
 
