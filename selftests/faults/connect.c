@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=300 ref=0 expect="kmemleak:.*suspected" */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=300 ref=0 soak=4 expect="kmemleak:.*suspected" */
 /*
  * Connections are made, accepted and taken down by the kernel's workers: the
  * n-th fault point of each of them fails while two namespaces meet for the first
@@ -191,22 +191,22 @@ static int meet(void *arg)
 	return used ? 0 : 2;
 }
 
-/* All fault points of one kind of meeting: how many, or -1. */
-static int all_meetings(void)
+#define STRIDE	9
+#define KINDS	5	/* of meetings, which share the minutes of a soak */
+
+/* Every STRIDE-th fault point from the @nth on: how many were met, or -1. */
+static int some_meetings(int nth, int *last, __s64 *worst)
 {
-	/* Every point if RDS_SOAK allows; in the short form every ninth, others each time. */
-	int stride = soak_minutes() >= 20 ? 1 : soak_minutes() ? 3 : 9;
-	int nth = 1 + now_ms() % stride;
-	__s64 begin, worst = 0;
 	int ret, missed = 0, n = 0;
+	__s64 begin;
 
 	/* Which worker does what differs: one miss is not yet the end. */
-	for (; nth < NTH_MAX && missed < 3; nth += stride) {
+	for (; nth < NTH_MAX && missed < 3; nth += STRIDE) {
 		meeting.nth = nth;
 		begin = now_ms();
 		ret = reap(spawn(meet, &meeting));
-		if (now_ms() - begin > worst)
-			worst = now_ms() - begin;
+		if (now_ms() - begin > *worst)
+			*worst = now_ms() - begin;
 		missed = ret == 2 ? missed + 1 : 0;
 		n += !ret;
 		if (ret == 1 || ret == -1) {
@@ -214,8 +214,33 @@ static int all_meetings(void)
 			return -1;
 		}
 	}
-	printf("# %d of %d fault points of each worker, longest %lld ms\n", n, nth - 1, worst);
+	if (nth > *last)
+		*last = nth;
 	return nth >= NTH_MAX ? -1 : n;
+}
+
+/*
+ * The fault points of one kind of meeting: how many were met, or -1.  The short form tries every
+ * ninth, others each time; with RDS_SOAK it goes on with those between, while it has time, until
+ * it has tried every one.
+ */
+static int all_meetings(void)
+{
+	__s64 begin = now_ms(), worst = 0;
+	int first = begin % STRIDE, pass, ret, last = 0, n = 0;
+	__s64 end = begin + soak_minutes() * 60000LL / KINDS, took = 0;
+
+	for (pass = 0; pass < STRIDE && (!pass || now_ms() + took <= end); pass++) {
+		took = now_ms();
+		ret = some_meetings(1 + (first + pass) % STRIDE, &last, &worst);
+		took = now_ms() - took;
+		if (ret < 0)
+			return -1;
+		n += ret;
+	}
+	printf("# %d of %d fault points of each worker, %d of %d passes, longest %lld ms\n", n,
+	       last - 1, pass, STRIDE, worst);
+	return n;
 }
 
 /* Every second allocation, every third ...: how many kinds of weather, or -1. */

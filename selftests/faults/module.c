@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=none timeout=300 ref=0 fresh=1 expect="trace_event|event_[df]|suspected" */
+/* vm: modules=rdma_rxe,rdma_cm,veth netns=init timeout=300 ref=0 fresh=1 expect=trace_ev|suspect */
 /*
  * The modules are loaded: every fault point of it, while there are several
  * namespaces. A module that could not be loaded leaves nothing behind; one that
- * was loaded is whole in every namespace, and can be unloaded. The kernel's own tracing
- * warns when it cannot describe an event of the module, and once more when that goes. With
- * RDS_SOAK every point, else all of the last ones.
+ * was loaded is whole in every namespace, and can be unloaded; rds_rdma finds a device. The
+ * kernel's own tracing warns when it cannot describe an event of the module, and once more
+ * when that goes. With RDS_SOAK every point, else all of the last ones.
  */
 #include "fault.h"
 
@@ -117,11 +117,28 @@ static bool everywhere(bool (*fn)(void))
 	return ok;
 }
 
+/* It knows the initial namespace only. */
+static bool rdma_there(void)
+{
+	return loaded("rds_rdma") && !access("/proc/sys/net/rds/ib", F_OK);
+}
+
+static bool rdma_gone(void)
+{
+	return !loaded("rds_rdma") && access("/proc/sys/net/rds/ib", F_OK);
+}
+
 struct subject {
 	const char *name;
 	bool (*there)(void);
 	bool (*gone)(void);
+	bool initial;	/* in the initial namespace, which is this one */
 };
+
+static bool is(const struct subject *s, bool (*fn)(void))
+{
+	return s->initial ? fn() : everywhere(fn);
+}
 
 static int refused, survived;
 
@@ -137,7 +154,7 @@ static int one(const struct subject *s, int file, int nth)
 	used = hit();
 	if (ret) {
 		refused++;
-		if (!used || loaded(s->name) || !everywhere(s->gone)) {
+		if (!used || loaded(s->name) || !is(s, s->gone)) {
 			fprintf(stderr, "# %s, fault %d: %s; loaded %d\n", s->name, nth,
 				strerror(err), loaded(s->name));
 			return 1;
@@ -145,7 +162,7 @@ static int one(const struct subject *s, int file, int nth)
 		return 0;
 	}
 	survived++;
-	if (!everywhere(s->there)) {
+	if (!is(s, s->there)) {
 		fprintf(stderr, "# %s, fault %d: loaded, but not whole\n", s->name, nth);
 		return 1;
 	}
@@ -166,7 +183,7 @@ static int all_points(const struct subject *s)
 	arm(NTH_FAR);
 	ret = load(file);
 	total = points_passed();
-	if (ret || !everywhere(s->there) || unload(s->name) || !everywhere(s->gone))
+	if (ret || !is(s, s->there) || unload(s->name) || !is(s, s->gone))
 		return -1;
 	/* The module's own part comes last. */
 	for (nth = nth_after(0, total, 120); !ret && nth < NTH_MAX;
@@ -178,6 +195,23 @@ static int all_points(const struct subject *s)
 	printf("# %s: %d of %d fault points, %d refused, %d survived, %lld ms\n", s->name,
 	       refused + survived - 1, total, refused, survived - 1, now_ms() - begin);
 	return refused;
+}
+
+#define NETDEV	"rdsm0"
+
+/* A device for rds_rdma to find. */
+static int rxe_add(void)
+{
+	return system("ip link add " NETDEV " type veth peer name rdsm1 &&"
+		      "ip addr add 10.6.0.1/24 dev " NETDEV " &&"
+		      "ip addr add fd06::1/64 dev " NETDEV " nodad &&"
+		      "ip link set " NETDEV " up && ip link set rdsm1 up &&"
+		      "rdma link add rxe_m type rxe netdev " NETDEV);
+}
+
+static int rxe_del(void)
+{
+	return system("rdma link del rxe_m; ip link del " NETDEV);
 }
 
 FIXTURE(module) { int unused; };
@@ -198,8 +232,11 @@ TEST_F_TIMEOUT(module, init__fail_nth, 280)
 {
 	static const struct subject rds = { "rds", rds_there, rds_gone };
 	static const struct subject tcp = { "rds_tcp", tcp_there, tcp_gone };
+	static const struct subject rdma = { "rds_rdma", rdma_there, rdma_gone, true };
 
 	NEED_FAULTS();
+	if (loaded("rds_rdma"))
+		ASSERT_EQ(0, unload("rds_rdma"));
 	if (loaded("rds_tcp"))
 		ASSERT_EQ(0, unload("rds_tcp"));
 	if (loaded("rds"))
@@ -210,6 +247,11 @@ TEST_F_TIMEOUT(module, init__fail_nth, 280)
 	EXPECT_LT(10, all_points(&tcp));
 	ASSERT_TRUE(loaded("rds_tcp"));
 	EXPECT_EQ(0, unload("rds_tcp"));
+	ASSERT_EQ(0, rxe_add());
+	EXPECT_LT(10, all_points(&rdma));
+	EXPECT_TRUE(loaded("rds_rdma"));
+	EXPECT_EQ(0, unload("rds_rdma"));
+	EXPECT_EQ(0, rxe_del());
 	EXPECT_EQ(0, unload("rds"));
 	EXPECT_TRUE(everywhere(rds_gone));
 }

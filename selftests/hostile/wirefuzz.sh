@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=200 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=200 ref=0 soak=10
 # The wire fuzzer, once as the side that dials and once as the side that is dialled, beside
 # honest traffic.  RDS_FUZZ_SEED repeats a run.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
 
 case ${RDS_KERNEL:-debian} in
 debian) SECS=20 ;;
-*) SECS=50 ;;
+*) SECS=60 ;;
 esac
 [ "${RDS_SOAK:-0}" = 0 ] || SECS=$((RDS_SOAK * 60))
 SEED=${RDS_FUZZ_SEED:-$(date +%s)}

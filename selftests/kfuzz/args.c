@@ -22,6 +22,8 @@ static const u32 sizes[] = {
 	1 << 20, (1 << 20) + 1,
 };
 
+u64 cookies[8];
+
 u64 mix(u64 x)
 {
 	x ^= x >> 30;
@@ -156,6 +158,24 @@ static u64 amount(u64 seed)
 	}
 }
 
+/* A key of a region that was made, mostly; with TCP there are none. */
+static u64 known(u64 seed)
+{
+	return verbs && seed % 8 ? cookies[seed >> 8 & 7] ^ !(seed >> 16 & 31) : seed;
+}
+
+/* All eight, or of the usual ones some. */
+static u64 flags_of(u64 s)
+{
+	return s >> 16 & (verbs && s & 14 ? RDS_RDMA_READWRITE | RDS_RDMA_USE_ONCE |
+					    RDS_RDMA_INVALIDATE | RDS_RDMA_NOTIFY_ME : 0xff);
+}
+
+static u64 cookie_place(struct thread *t, u64 s)
+{
+	return verbs && s & 7 ? (unsigned long)&cookies[s >> 8 & 7] : pointer(t, mix(s + 3));
+}
+
 static void fill_rdma(struct thread *t, struct rds_rdma_args *a, u64 s)
 {
 	static __thread struct rds_iovec local[8];
@@ -164,13 +184,21 @@ static void fill_rdma(struct thread *t, struct rds_rdma_args *a, u64 s)
 	for (i = 0; i < ARRAY_SIZE(local); i++)
 		local[i] = (struct rds_iovec){ pointer(t, mix(s + i)), amount(mix(s ^ i)) };
 	*a = (struct rds_rdma_args){
-		.cookie = mix(s),
+		.cookie = known(mix(s)),
 		.remote_vec = { pointer(t, mix(s + 20)), amount(mix(s + 21)) },
 		.local_vec_addr = s & 1 ? (unsigned long)local : pointer(t, mix(s + 22)),
 		.nr_local = s & 2 ? 1 + (s >> 8) % 8 : amount(mix(s + 23)),
-		.flags = s >> 16 & 0xff,
+		.flags = flags_of(s),
 		.user_token = s,
 	};
+	/* one that the device can do */
+	if (verbs && s & 12) {
+		local[0].addr = (unsigned long)t->in + (s >> 24 & 0xffff);
+		local[0].bytes = 1 + (s >> 40) % 20000;
+		a->remote_vec = (struct rds_iovec){ s >> 56 & 63, local[0].bytes };
+		a->local_vec_addr = (unsigned long)local;
+		a->nr_local = 1;
+	}
 }
 
 /* The payload of one control message. */
@@ -178,11 +206,11 @@ static size_t cmsg_data(struct thread *t, int type, u64 s, char *buf)
 {
 	struct rds_get_mr_args map = {
 		.vec = { pointer(t, mix(s + 1)), amount(mix(s + 2)) },
-		.cookie_addr = pointer(t, mix(s + 3)), .flags = s >> 16 & 0xff,
+		.cookie_addr = cookie_place(t, s), .flags = flags_of(s),
 	};
 	struct rds_atomic_args at = {
-		.cookie = s, .local_addr = pointer(t, mix(s + 4)) & (s & 1 ? ~7ULL : ~0ULL),
-		.remote_addr = s, .flags = s >> 16 & 0xff,
+		.cookie = known(mix(s)), .local_addr = pointer(t, mix(s + 4)) & (s & 1 ? ~7ULL : ~0ULL),
+		.remote_addr = verbs && s & 6 ? s >> 8 & 0xf8 : s, .flags = flags_of(s),
 	};
 	struct rds_rdma_args rdma;
 
@@ -204,6 +232,8 @@ static size_t cmsg_data(struct thread *t, int type, u64 s, char *buf)
 		memcpy(buf, &s, 4);
 		return 4;
 	}
+	if (type == RDS_CMSG_RDMA_DEST)
+		s = known(s);
 	memcpy(buf, &s, 8);
 	return 8;
 }
@@ -217,6 +247,9 @@ size_t arg_control(struct thread *t, const u8 *b, char *buf, size_t room)
 	static const u8 types[16] = {
 		12, 12, 1, 2, 3, 6, 7, 8, 9, 4, 5, 11, 13, 10, 0, 77,
 	};
+	static const u8 verbs_types[16] = {
+		1, 1, 3, 2, 6, 7, 1, 8, 9, 4, 5, 11, 13, 10, 12, 77,
+	};
 	u32 i, nr = b[0] < 192 ? b[0] % 2 : b[0] % 4;
 	size_t len = 0, n;
 
@@ -225,7 +258,7 @@ size_t arg_control(struct thread *t, const u8 *b, char *buf, size_t room)
 		struct cmsghdr *h = (void *)(buf + len);
 		u64 seed = mix(b[3] + i * 256 + b[2] * 65536);
 
-		h->cmsg_type = types[(b[1] >> (i ? 4 : 0)) & 15];
+		h->cmsg_type = (verbs ? verbs_types : types)[(b[1] >> (i ? 4 : 0)) & 15];
 		n = cmsg_data(t, h->cmsg_type, seed, (char *)CMSG_DATA(h));
 		h->cmsg_level = (b[2] & 0x1f) == 0x1f ? SOL_SOCKET : SOL_RDS;
 		h->cmsg_len = CMSG_LEN(n);
@@ -249,7 +282,9 @@ size_t arg_control(struct thread *t, const u8 *b, char *buf, size_t room)
 size_t arg_rds_value(struct thread *t, int name, const u8 *b, char *buf)
 {
 	struct rds_get_mr_for_dest_args dest = {};
-	struct rds_free_mr_args fr = { .cookie = b[0], .flags = b[1] };
+	struct rds_free_mr_args fr = {
+		.cookie = verbs && b[2] < 200 ? cookies[b[0] & 7] : b[0], .flags = b[1],
+	};
 	struct rds_rx_trace_so tr = { b[0] % 5, { b[1] % 4, b[2] % 4, b[3] % 4 } };
 	struct sockaddr_storage ss;
 	u32 x = b[0] % 4 ? b[0] : arg_u32(b);

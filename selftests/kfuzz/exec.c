@@ -23,6 +23,7 @@
 
 atomic_int slots[NR_SLOTS];
 atomic_int complaints;
+atomic_int regions, operations, notes;
 
 void complain(const char *fmt, ...)
 {
@@ -153,7 +154,8 @@ static int send_flags(u8 b)
 		MSG_CONFIRM, MSG_DONTROUTE, MSG_ERRQUEUE, 0x80000, 0x8000000,
 	};
 
-	return flags[b < 200 ? b % 4 : b % ARRAY_SIZE(flags)];
+	/* over verbs zero copy is refused */
+	return flags[b < 200 ? b % (verbs ? 2 : 4) : b % ARRAY_SIZE(flags)];
 }
 
 struct msg {
@@ -199,6 +201,16 @@ static void send_prepare(struct thread *t, const u8 *b, struct msg *m)
 	}
 }
 
+/* Does the first control message ask for an RDMA or atomic operation? */
+static bool is_operation(const struct msghdr *h)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(h);
+
+	return c && c->cmsg_level == SOL_RDS &&
+	       (c->cmsg_type == RDS_CMSG_RDMA_ARGS || c->cmsg_type == RDS_CMSG_ATOMIC_FADD ||
+		c->cmsg_type == RDS_CMSG_ATOMIC_CSWP);
+}
+
 static void do_send(struct thread *t, int fd, const u8 *b)
 {
 	struct msg m;
@@ -208,6 +220,8 @@ static void do_send(struct thread *t, int fd, const u8 *b)
 	n = seen("sendmsg", sendmsg(fd, &m.h, send_flags(b[0])));
 	if (n >= 0 && n != (long)m.len)
 		complain("sendmsg of %zu bytes returns %ld", m.len, n);
+	if (n >= 0 && is_operation(&m.h))
+		atomic_fetch_add(&operations, 1);
 }
 
 static void do_sendmmsg(struct thread *t, int fd, const u8 *b)
@@ -260,6 +274,15 @@ static void recv_prepare(struct thread *t, const u8 *b, struct msg *m)
 		m->h.msg_name = BAD_PTR;
 }
 
+/* A notification comes without data. */
+static void count_note(const struct msg *m, long n)
+{
+	struct cmsghdr *c = m->h.msg_control == m->ctl ? CMSG_FIRSTHDR(&m->h) : NULL;
+
+	if (!n && c && c->cmsg_type == RDS_CMSG_RDMA_STATUS)
+		atomic_fetch_add(&notes, 1);
+}
+
 /* @given: as recv_prepare() made it. */
 static void recv_check(const struct msg *m, const struct msghdr *given, long n, int flags)
 {
@@ -269,6 +292,7 @@ static void recv_check(const struct msg *m, const struct msghdr *given, long n, 
 		complain("recvmsg of %zu bytes returns %ld", m->len, n);
 	if (n >= 0 && m->h.msg_controllen > given->msg_controllen)
 		complain("recvmsg: control data grew");
+	count_note(m, n);
 	for (i = given->msg_controllen; i < sizeof(m->ctl); i++)
 		if (m->ctl[i] != CANARY) {
 			complain("recvmsg wrote behind the control buffer");
@@ -292,6 +316,27 @@ static void do_recv(struct thread *t, int fd, const u8 *b)
 	given = m.h;
 	n = seen("recvmsg", recvmsg(fd, &m.h, flags));
 	recv_check(&m, &given, n, flags);
+}
+
+/* Half of the programs wait for the ends of their operations, a little. */
+void exec_notes(struct thread *t, const struct prog *p)
+{
+	static const u8 plain[16];
+	long n;
+	struct pollfd pfd;
+	struct msg m;
+	int i;
+
+	for (i = 0; i < NR_SLOTS && p->c[0].b[15] & 1; i++) {
+		pfd = (struct pollfd){ .fd = atomic_load(&slots[i]), .events = POLLIN };
+		if (pfd.fd < 0 || poll(&pfd, 1, 20) != 1)
+			continue;
+		do {
+			recv_prepare(t, plain, &m);
+			n = recvmsg(pfd.fd, &m.h, MSG_DONTWAIT);
+			count_note(&m, n);
+		} while (!n);
+	}
 }
 
 static void do_recvmmsg(struct thread *t, int fd, const u8 *b)
@@ -322,12 +367,18 @@ static void do_set_rds(struct thread *t, int fd, const u8 *b)
 		SO_RDS_TRANSPORT, RDS_GET_MR, RDS_FREE_MR, RDS_GET_MR_FOR_DEST, 4, 9, 11, 29, 63,
 		10000, 10015,
 	};
-	int name = names[b[0] % ARRAY_SIZE(names)];
+	static const u8 mr[] = { RDS_GET_MR, RDS_GET_MR_FOR_DEST, RDS_GET_MR, RDS_FREE_MR };
+	/* over verbs they are worth calling */
+	int name = verbs && b[0] & 1 ? mr[b[0] >> 1 & 3] : names[b[0] % ARRAY_SIZE(names)];
 	char buf[512] = {};
 	size_t len = arg_rds_value(t, name, b + 1, buf);
+	long ret;
 
-	seen("setsockopt", setsockopt(fd, b[8] == 77 ? 1000 : SOL_RDS, name,
-				      b[8] == 78 ? BAD_PTR : (void *)buf, odd_len(b[7], len)));
+	ret = seen("setsockopt", setsockopt(fd, b[8] == 77 ? 1000 : SOL_RDS, name,
+					    b[8] == 78 ? BAD_PTR : (void *)buf,
+					    odd_len(b[7], len)));
+	if (!ret && (name == RDS_GET_MR || name == RDS_GET_MR_FOR_DEST))
+		atomic_fetch_add(&regions, 1);
 }
 
 static void do_set_sock(struct thread *t, int fd, const u8 *b)

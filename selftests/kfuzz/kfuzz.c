@@ -4,7 +4,7 @@
  * that reach new code are kept and changed further.
  *
  * usage: kfuzz [--seed N] [--seconds N] [--corpus FILE] [--log FILE] [--faults]
- *		[--save FILE] [--run HEX] [--repeat N]
+ *		[--save FILE] [--run HEX] [--repeat N] [--verbs]
  */
 #include "kfuzz.h"
 
@@ -254,6 +254,7 @@ static const struct option options[] = {
 	{ "save", required_argument, NULL, 'w' },
 	{ "run", required_argument, NULL, 'r' },
 	{ "repeat", required_argument, NULL, 'n' },
+	{ "verbs", no_argument, NULL, 'v' },
 	{ }
 };
 
@@ -295,6 +296,9 @@ static int parse_options(int argc, char **argv)
 		case 'r':
 			opts.program = optarg;
 			break;
+		case 'v':
+			verbs = true;
+			break;
 		case 'n':
 			opts.repeat = atoi(optarg);
 			break;
@@ -303,6 +307,30 @@ static int parse_options(int argc, char **argv)
 		}
 	}
 	return 0;
+}
+
+/* The saved corpus alone reaches twice as much. */
+#define LEAST_PCS	1000
+#define LEAST_VERBS	10
+
+/* Was what the fuzzer is for reached at all? */
+static bool reached(void)
+{
+	int r = atomic_load(&regions), o = atomic_load(&operations), n = atomic_load(&notes);
+	bool ok = true;
+
+	if (have_cover && cover_pcs() < LEAST_PCS) {
+		complain("KCOV saw %u PCs only: are the modules instrumented?", cover_pcs());
+		ok = false;
+	}
+	if (!verbs)
+		return ok;
+	printf("# %d regions, %d operations, %d notifications\n", r, o, n);
+	if (r < LEAST_VERBS || o < LEAST_VERBS || !n) {
+		complain("hardly any RDMA");
+		ok = false;
+	}
+	return ok;
 }
 
 int main(int argc, char **argv)
@@ -326,6 +354,8 @@ int main(int argc, char **argv)
 	ok = opts.program ? run_one(opts.program, opts.repeat) : fuzz(opts.seconds);
 	if (ok && opts.target)
 		ok = !save(opts.target);
+	if (ok && !opts.program)
+		ok = reached();
 	if (ok)
 		ok = run_health() && run_unpinned() && !atomic_load(&complaints);
 	printf("# programs %u, PCs %u, %s\n", nr_run, have_cover ? cover_pcs() : 0,

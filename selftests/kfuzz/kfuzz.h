@@ -84,13 +84,14 @@ struct thread {
 	int fail_fd;		/* its fail-nth, -1 = none */
 	pthread_mutex_t arming;
 	atomic_int poked;	/* a signal is on its way */
-	u32 scope;		/* index of eth0 */
+	u32 scope;		/* index of the interface */
 	char *out, *in;		/* payload */
 	int ring;
 	struct uring *uring;
 };
 
 /* args.c: b is where the argument starts in a call */
+extern u64 cookies[8];	/* of regions, with verbs */
 u64 mix(u64 x);
 socklen_t arg_addr(struct thread *t, const u8 *b, struct sockaddr_storage *ss);
 size_t arg_size(u8 b);
@@ -102,10 +103,12 @@ size_t arg_rds_value(struct thread *t, int name, const u8 *b, char *buf);
 /* exec.c */
 extern atomic_int slots[NR_SLOTS];
 extern atomic_int complaints;
+extern atomic_int regions, operations, notes;
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void exec_call(struct thread *t, const struct call *c);
 int exec_socket(void);
 void exec_init(struct thread *t);
+void exec_notes(struct thread *t, const struct prog *p);
 void exec_poke(struct thread *t, pthread_t id);
 
 /* uring.c */
@@ -123,6 +126,7 @@ u32 cover_edges(void);
 #define COVER_BITS	(1 << 15)
 
 /* run.c */
+extern bool verbs;	/* both threads in this namespace, which has an RDMA device */
 int run_init(bool faults);
 bool run_prog(const struct prog *p);
 bool run_health(void);

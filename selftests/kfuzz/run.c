@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * One program: its sockets, two threads, and the closing of all. Thread 0 lives
- * in a namespace with 10.1.0.1, thread 1 in one with 10.1.0.2.
+ * in a namespace with 10.1.0.1, thread 1 in one with 10.1.0.2. With verbs both are in
+ * the initial one, and the addresses belong to one device.
  *
  *	slot 0	thread 0, unbound		slot 4	thread 1, unbound
  *	slot 1	127.0.0.1			slot 7	empty
@@ -32,6 +33,7 @@ static const struct prog *prog;
 static enum { SETUP, RUN } phase;
 static atomic_int running;
 bool have_cover;
+bool verbs;
 
 /* ---- sockets ------------------------------------------------------------- */
 
@@ -138,7 +140,7 @@ static void *work(void *arg)
 
 	if (setns(t->ns, CLONE_NEWNET))
 		complain("setns: errno %d", errno);
-	t->scope = if_nametoindex("eth0");
+	t->scope = if_nametoindex(verbs ? "rdst0" : "eth0");
 	t->fail_fd = prog_faults ? open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC) : -1;
 	exec_init(t);
 	uring_open(t);
@@ -217,7 +219,7 @@ static bool both(int what, u32 mask)
 /* False if the kernel did something wrong; the caller knows the program. */
 bool run_prog(const struct prog *p)
 {
-	int before = atomic_load(&complaints), i, fd;
+	int before = atomic_load(&complaints), begun = atomic_load(&operations), i, fd;
 	u32 mask = wanted(p);
 
 	prog = p;
@@ -225,6 +227,8 @@ bool run_prog(const struct prog *p)
 		atomic_store(&slots[i], -1);
 	if (!both(SETUP, (mask & 0x27 ? 1 : 0) | (mask & 0x58 ? 2 : 0)) || !both(RUN, 3))
 		return false;
+	if (atomic_load(&operations) != begun)
+		exec_notes(&threads[0], p);
 	for (i = 0; i < NR_SLOTS; i++) {
 		fd = atomic_exchange(&slots[i], -1);
 		if (fd >= 0)
@@ -282,6 +286,25 @@ bool run_health(void)
 
 #define PINNED	(32 << 10)
 
+/* With a limit of one region, one can be made: nothing is charged. */
+static bool region_fits(int fd)
+{
+	u64 cookie;
+	struct rds_get_mr_args a = {
+		.vec = { (unsigned long)threads[0].out, PINNED },
+		.cookie_addr = (unsigned long)&cookie,
+	};
+	int tries;
+
+	for (tries = 0; tries < 500; tries++) {
+		if (!setsockopt(fd, SOL_RDS, RDS_GET_MR, &a, sizeof(a)))
+			return true;
+		usleep(20000);
+	}
+	complain("locked memory of regions is still charged (errno %d)", errno);
+	return false;
+}
+
 /* With a limit of one message, one zero-copy message can be sent: nothing is charged. */
 bool run_unpinned(void)
 {
@@ -300,6 +323,8 @@ bool run_unpinned(void)
 	if (fd < 0 || bind(fd, (void *)&ss, sa(&ss, "10.1.0.1", 5002)) ||
 	    connect(fd, (void *)&ss, sa(&ss, "10.1.0.2", 5099)))
 		return false;
+	if (verbs)
+		return region_fits(fd);
 	m.msg_controllen = arg_control(&threads[0], cookie, ctl, sizeof(ctl));
 	for (tries = 0; n != PINNED && tries < 500; tries++) {
 		n = sendmsg(fd, &m, MSG_ZEROCOPY);
@@ -347,6 +372,22 @@ static int be_charged(void)
 	return syscall(SYS_capset, &h, d) ? -errno : 0;
 }
 
+/* Both in this namespace; its addresses must be those of an RDMA device. */
+static int ns_verbs(void)
+{
+	struct sockaddr_storage ss;
+	int fd = exec_socket(), trans = 0;
+	socklen_t len = sizeof(trans);
+
+	if (fd < 0 || bind(fd, (void *)&ss, sa(&ss, "10.1.0.1", 0)))
+		return -errno;
+	getsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &trans, &len);
+	close(fd);
+	rds_ns[0] = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	rds_ns[1] = rds_ns[0];
+	return trans == RDS_TRANS_IB && rds_ns[0] >= 0 ? 0 : -ENODEV;
+}
+
 /* 0 or a negative errno. */
 int run_init(bool faults)
 {
@@ -357,7 +398,7 @@ int run_init(bool faults)
 	put("/proc/sys/kernel/io_uring_disabled", "0");
 	if (faults)
 		prepare_faults();
-	ret = ns_pair();
+	ret = verbs ? ns_verbs() : ns_pair();
 	if (!ret)
 		ret = be_charged();
 	if (ret)

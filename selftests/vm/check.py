@@ -13,6 +13,7 @@ from agentlink import LinkDown
 from cluster import Cluster
 from guest import GuestError
 from lock import Lock
+from soak import Soak
 
 # After these a guest is thrown away: what a test left must not be charged to the next.
 SPOILED = ("no end after", "kernel log", "left behind", "debug_locks")
@@ -45,8 +46,11 @@ def say_now(line=""):
 
 
 class Check:
-    def __init__(self, kernel, kind, jobs=1, variant="", soak=0):
-        self.kernel, self.kind, self.jobs, self.variant, self.soak = kernel, kind, jobs, variant, soak
+    def __init__(self, kernel, kind, jobs=1, variant="", minutes=0, each=0):
+        """@minutes for all that has a long form, or @each so many."""
+        self.kernel, self.kind, self.jobs, self.variant = kernel, kind, jobs, variant
+        self.minutes, self.each = minutes, each
+        self.soak = None
         self.outcomes = []
         self.extra_failed = 0
         self.notes = []
@@ -55,9 +59,11 @@ class Check:
     def select(self, tests):
         if self.kind == "ours" and self.kernel == "debian":
             return tests
-        # other kernels have no in-tree module, and their programs are those of this machine
-        tests = [t for t in tests if t.nodes == 1 or (t.nodes > 1 and self.kernel != "uml-kasan" and
-                                                      self.kind == "ours" and set(t.kinds) == {"ours"})]
+        # Other kernels have no in-tree module.  The programs of this machine ran with debian, but a
+        # soak has one kernel only.
+        tests = [t for t in tests if t.nodes == 1 or (t.nodes == 0 and self.minutes) or
+                 (t.nodes > 1 and self.kernel != "uml-kasan" and self.kind == "ours" and
+                  set(t.kinds) == {"ours"})]
         if self.kernel == "uml-kasan":
             tests = [t for t in tests if t.needs.get("uml") != "0"]
         if self.kind != "ours":
@@ -69,7 +75,13 @@ class Check:
     def run(self, tests):
         tests = self.select(tests)
         for t in tests:
-            t.scale(self.kernel, self.soak)
+            t.scale(self.kernel)
+            if self.each:
+                t.give(self.each)
+        if self.minutes:
+            tests = Soak.order(t for t in tests if t.reads_soak())
+            self.soak = Soak(tests, self.minutes)
+            say_now(f"# soak: {len(tests)} tests, {self.minutes} minutes")
         # what is missing is better said before waiting for other runs
         for kind in {k for t in tests if t.nodes for k in t.kinds}:
             guests.kind(kind, self.kernel, self.variant)
@@ -79,11 +91,10 @@ class Check:
 
     def run_guests(self, guest_tests):
         if self.jobs > 1 and len(guest_tests) > 1:
-            self.run_parallel([sorted(guest_tests, key=lambda t: -t.timeout)] * self.jobs)
+            self.run_parallel([self.order(guest_tests)] * self.jobs)
             return
         # What mostly waits, for a cable that is out or a node that boots, goes beside the others.
-        waiting = sorted((t for t in guest_tests if t.waits and self.kernel == "debian"),
-                         key=lambda t: -t.timeout)
+        waiting = self.order(t for t in guest_tests if t.waits and self.kernel == "debian")
         busy = [t for t in guest_tests if t not in waiting]
         if len(waiting) > 1:
             with Lock(self.kernel):
@@ -95,6 +106,19 @@ class Check:
         for group in groups.values():
             with Lock(self.kernel):
                 Lane(self, say_now).run(iter(group))
+
+    def order(self, tests):
+        return Soak.order(tests) if self.soak else sorted(tests, key=lambda t: -t.timeout)
+
+    def begins(self, test, say):
+        """Under make soak a test has its minutes from here on."""
+        if self.soak:
+            test.give(self.soak.begin(test))
+            say(f"# soak: {test.name} has {test.soak} of {self.minutes} minutes")
+
+    def ended(self, test):
+        if self.soak:
+            self.soak.over(test)
 
     def run_parallel(self, shares, locked=False):
         """
@@ -147,8 +171,8 @@ class Check:
             env["RDS_REF"] = "1"
         if test.slow > 1:
             env["RDS_SLOW"] = str(test.slow)
-        if self.soak:
-            env["RDS_SOAK"] = str(self.soak)
+        if test.soak:
+            env["RDS_SOAK"] = str(test.soak)
         return env
 
     def record(self, outcome, say):
@@ -202,6 +226,7 @@ class HostLane:
     """The tests of this machine; @beside guests, of which they only get what those leave."""
 
     STARVED = 4     # so much longer they may take then
+    IDLE, SOME = ["chrt", "--idle", "0"], ["nice", "-n", "5"]
 
     def __init__(self, check, tests, beside):
         self.check, self.tests, self.beside = check, tests, beside
@@ -251,9 +276,10 @@ class HostLane:
         lines, prefix = [], []
         say = say_now
         if self.beside:
-            # the lines of one test stay together
-            say, prefix = lines.append, ["chrt", "--idle", "0"]
+            # the lines of one test stay together; a soak is for the fuzzers, too
+            say, prefix = lines.append, self.SOME if self.check.soak else self.IDLE
             test.timeout *= self.STARVED
+        self.check.begins(test, say)
         say(f"# {test.name} (on this machine)")
         env = dict(testlib.host_env(), **self.check.environment(test))
         outcome = testlib.run_on_host(test, env, say, prefix=prefix, started=self.started)
@@ -284,6 +310,8 @@ class Lane:
                 print(lines, flush=True)
 
     def run(self, tests):
+        if self.check.soak:
+            self.check.soak.lane(1)
         try:
             for test in tests:
                 if self.cluster and (not self.cluster.alive() or test.needs_boot() != self.key):
@@ -294,6 +322,8 @@ class Lane:
                 self.flush()
             self.close()
         finally:
+            if self.check.soak:
+                self.check.soak.lane(-1)
             if self.cluster:
                 self.cluster.stop()
             self.flush()
@@ -320,8 +350,10 @@ class Lane:
     def one(self, test):
         self.say(f"# {test.name} ({self.check.kernel})")
         self.ran.append(test.name)
+        self.check.begins(test, self.say)
         self.cluster.env = self.check.environment(test)
         outcome = self.attempt(test)
+        self.check.ended(test)
         self.check.record(outcome, self.say)
         if any(word in r for r in outcome.reasons for word in SPOILED):
             self.drop()

@@ -33,26 +33,15 @@ def say(line=""):
     print(line, flush=True)
 
 
-def share(tests, minutes, jobs):
-    """The tests with a long form, and the minutes for each so that all take @minutes."""
-    tests = [t for t in tests if t.reads_soak()]
-    if not tests:
-        raise GuestError("none of these tests reads RDS_SOAK")
-    here = sum(t.nodes == 0 for t in tests)
-    each = max(1, int(minutes / (here + (len(tests) - here) / jobs)))
-    say(f"# soak: {len(tests)} tests, {each} minutes each")
-    return tests, each
-
-
 def check(args):
     tests = testlib.find(args.names)
     if not tests:
         raise GuestError("no test is named " + " ".join(args.names) if args.names else "there are no tests")
     jobs = (args.jobs or os.cpu_count() or 1) if args.kernel == "uml-kasan" else 1
-    soak = int(os.environ.get("RDS_SOAK") or 0)
-    if args.soak:
-        tests, soak = share(tests, args.soak, jobs)
-    run = Check(args.kernel, args.kind, jobs, args.variant, soak)
+    each = 0 if args.soak else int(os.environ.get("RDS_SOAK") or 0)
+    if args.soak and not any(t.reads_soak() for t in tests):
+        raise GuestError("none of these tests reads RDS_SOAK")
+    run = Check(args.kernel, args.kind, jobs, args.variant, args.soak, each)
     run.run(tests)
     if not run.outcomes and not run.extra_failed:
         raise GuestError("none of these tests runs with this kernel and this kind of module")

@@ -47,10 +47,13 @@ class Test:
         self.waits = self.nodes > 1 or needs.get("waits") == "1"
         self.own_netns = needs.get("netns", "own") == "own"
         self.kinds = tuple(needs.get(n, "ours") for n in "abcd"[:self.nodes])
+        self.weight = int(needs.get("soak", 1))
         self.slow = 1
+        self.soak = 0
         for key in needs:
             if key not in ("nodes", "timeout", "modules", "expect", "netns", "host", "fresh", "cpus",
-                           "memory", "mtu", "optional", "a", "b", "c", "d", "ref", "uml", "cmdline", "waits"):
+                           "memory", "mtu", "optional", "a", "b", "c", "d", "ref", "uml", "cmdline", "waits",
+                           "soak"):
                 raise GuestError(f"{path}: 'vm:' line has an unknown key '{key}'")
         if not 0 <= self.nodes <= 4:
             raise GuestError(f"{path}: nodes={self.nodes}, but 0 to 4 are possible")
@@ -59,13 +62,17 @@ class Test:
         with open(self.path, errors="replace") as f:
             return SOAK_TESTS in f.read()
 
-    def scale(self, kernel, soak):
-        """The time limit on @kernel, for a test that was given @soak minutes."""
+    def scale(self, kernel):
+        """The time limit on @kernel."""
         if self.nodes:
             self.slow = guests.KERNELS[kernel][0]
         self.timeout *= self.slow
-        if soak and self.reads_soak():
-            self.timeout += soak * 120
+
+    def give(self, minutes):
+        """For its long form."""
+        self.soak = minutes
+        if self.reads_soak():
+            self.timeout += minutes * 120
 
     def needs_boot(self):
         """Tests with equal keys share a boot."""
