@@ -132,7 +132,7 @@ def check_figures():
     folder = os.path.join(DOC, "performance")
     for path in glob.glob(os.path.join(DOC, "**/*.rst"), recursive=True):
         with open(path) as f:
-            named = re.findall(r"\btable-[a-z]+\.md\b", f.read())
+            named = re.findall(r"\btable-[a-z-]+\.md\b", f.read())
         complaints += [f"{os.path.relpath(path, DOC)}: there is no {name}" for name in sorted(set(named))
                        if not os.path.exists(os.path.join(folder, name))]
     return complaints
