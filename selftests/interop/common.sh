@@ -152,6 +152,7 @@ restarted() {
 	forget before
 	forget first
 	vm_boot "$node" || return 1
+	booted "$node" "$other" || rc=1
 	start_recv again "$node" "$(addr "$node"):9000" $n 1 --from-seq any || rc=1
 	on "$other" touch $go
 	start_send back "$node" "$(addr "$node"):9101" "$(addr "$other"):9001" \
