@@ -102,7 +102,7 @@ speed_tcp := --cpus 1 --modules rds_tcp
 speed_ib := --cpus 1 --mtu 9000 --modules rds_rdma,rdma_rxe
 speed_said := $(strip make speed $(if $(filter-out ib,$(TRANSPORT)),TRANSPORT=$(TRANSPORT)) $(if $(ROUNDS),ROUNDS=$(ROUNDS)))
 speed: modules tests
-	@RDS_SPEED_COMMAND="$(speed_said)"; export RDS_SPEED_COMMAND; $(run) drive -t 3000 $(speed_$(TRANSPORT)) ours ours -- $(top)/selftests/speed/$(TRANSPORT).sh
+	@RDS_SPEED_COMMAND="$(speed_said)"; export RDS_SPEED_COMMAND; $(run) drive -t 6000 $(speed_$(TRANSPORT)) ours ours -- $(top)/selftests/speed/$(TRANSPORT).sh
 
 bench_args := $(if $(QUICK),--quick) $(if $(CLOCK),--clock $(CLOCK)) $(if $(RUNS),--runs $(RUNS)) \
 	$(if $(SECS),--seconds $(SECS)) $(if $(QUICK)$(CELLS),,--save)

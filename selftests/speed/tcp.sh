@@ -12,7 +12,7 @@ MODULE=rds_tcp
 ALL_PAIRS="ours:ours ours:intree intree:ours intree:intree"
 ALL_FIGURES="msg64:messages:64:40000 msg1k:messages:1024:40000 msg8k:messages:8192:12000
 	msg64k:messages:65536:3000 msg1m:messages:1048576:200 ask64:messages:64:3000:1
-	ask64k:pingpong:65536:600 fanin64:fanin:64:2500:16"
+	ask64k:pingpong:65536:300 fanin64:fanin:64:2500:16"
 # shellcheck source=common.sh
 . "${SELFTESTS:-$(dirname "$0")/..}/speed/common.sh"
 
