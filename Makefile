@@ -22,7 +22,8 @@ help:
 
 #: make demo               one process, four peers, a cut link, a killed node, RDMA: see it work
 #: make speed              rds_rdma against the in-tree one, over RoCE between two guests (ROUNDS=5);
-#:                         TRANSPORT=tcp: rds_tcp, and with in-tree peers
+#:                         TRANSPORT=tcp: rds_tcp, and with in-tree peers; writes
+#:                         Documentation/performance/table-speed-*.md
 #: make check              every test; the last line is "N passed, N failed"
 #:   T='net/netem api/*'     only tests with these names (see: make list)
 #:   K=uml-kasan             on user-mode Linux with KASAN and lockdep, as many guests at a time as
@@ -101,8 +102,9 @@ demo: modules tests
 TRANSPORT ?= ib
 speed_tcp := --cpus 1 --modules rds_tcp
 speed_ib := --cpus 1 --mtu 9000 --modules rds_rdma,rdma_rxe
+speed_said := $(strip make speed $(if $(filter-out ib,$(TRANSPORT)),TRANSPORT=$(TRANSPORT)) $(if $(ROUNDS),ROUNDS=$(ROUNDS)))
 speed: modules tests
-	@$(run) drive -t 3000 $(speed_$(TRANSPORT)) ours ours -- $(top)/selftests/speed/$(TRANSPORT).sh
+	@RDS_SPEED_COMMAND="$(speed_said)"; export RDS_SPEED_COMMAND; $(run) drive -t 6000 $(speed_$(TRANSPORT)) ours ours -- $(top)/selftests/speed/$(TRANSPORT).sh
 
 bench_args := $(if $(QUICK),--quick) $(if $(CLOCK),--clock $(CLOCK)) $(if $(RUNS),--runs $(RUNS)) \
 	$(if $(SECS),--seconds $(SECS)) $(if $(QUICK)$(CELLS),,--save)

@@ -6,29 +6,11 @@
  *
  * It listens where rds_rdma would, for IPv6, before that is loaded, which goes without then.
  */
-#include "peer.h"
+#include "acceptor.h"
 
 #include <linux/sockios.h>
 
 #define PORT	4000
-
-struct priv6 {
-	uint8_t saddr[16], daddr[16];
-	uint8_t major, minor;
-	uint16_t minors;
-	uint8_t tos, pad[3];
-	uint64_t ack_seq;
-	uint32_t credit, instance;
-} __attribute__((packed));
-
-/* A request, and the link that is made of it. */
-struct call {
-	struct rdma_cm_id *id;
-	struct rdma_conn_param param;
-	struct priv6 priv;
-	int len;
-	struct peer p;
-};
 
 FIXTURE(acceptor)
 {
@@ -80,13 +62,6 @@ FIXTURE_SETUP(acceptor)
 	ASSERT_FD(self->fd);
 }
 
-static void call_end(struct call *c)
-{
-	c->p.id = c->id;
-	peer_close(&c->p);
-	c->id = NULL;
-}
-
 FIXTURE_TEARDOWN(acceptor)
 {
 	call_end(self->c);
@@ -98,28 +73,6 @@ FIXTURE_TEARDOWN(acceptor)
 	RUN("modprobe rds_rdma");
 	free(self->c);
 	free(self->d);
-}
-
-/* The next event of a type within a while; of a request what it says is written to @c. */
-static bool event(struct rdma_event_channel *ch, int type, struct call *c)
-{
-	struct pollfd pfd = { .fd = ch->fd, .events = POLLIN };
-	struct rdma_cm_event *ev;
-	bool found = false;
-
-	while (!found && poll(&pfd, 1, PEER_WAIT) == 1 && !rdma_get_cm_event(ch, &ev)) {
-		found = (int)ev->event == type;
-		if (found && type == RDMA_CM_EVENT_CONNECT_REQUEST) {
-			memset(c, 0, sizeof(*c));
-			c->id = ev->id;
-			c->param = ev->param.conn;
-			c->len = ev->param.conn.private_data_len;
-			memcpy(&c->priv, ev->param.conn.private_data,
-			       c->len < (int)sizeof(c->priv) ? c->len : (int)sizeof(c->priv));
-		}
-		rdma_ack_cm_event(ev);
-	}
-	return found;
 }
 
 #define REQUEST(c) ASSERT_TRUE(event(self->ch, RDMA_CM_EVENT_CONNECT_REQUEST, c))
@@ -135,35 +88,9 @@ static struct priv6 ordinary(const struct call *c)
 	return d;
 }
 
-static int answer(struct call *c, const void *priv, int len)
-{
-	struct rdma_conn_param param = {
-		.private_data = priv, .private_data_len = len, .responder_resources = 1,
-		.initiator_depth = 1, .rnr_retry_count = 7,
-	};
-
-	c->p.id = c->id;
-	return peer_queues(&c->p) ? -1 : rdma_accept(c->id, &param);
-}
-
 static int answer_priv(struct call *c, struct priv6 d)
 {
 	return answer(c, &d, sizeof(d));
-}
-
-/* The next message of our kernel, skipping maps and acknowledgments; -1 if there is none. */
-static int message(struct peer *p, struct frame_hdr *h, char *text)
-{
-	uint8_t *data;
-	int n;
-
-	do {
-		n = peer_recv(p, h, &data, 10000);
-		if (n < 0)
-			return -1;
-	} while (h->flags == 1 || (!h->sport && !h->dport));
-	memcpy(text, data, n - 48 < 8 ? n - 48 : 8);
-	return n - 48;
 }
 
 static int outq(int fd)
@@ -172,16 +99,6 @@ static int outq(int fd)
 
 	ioctl(fd, SIOCOUTQ, &n);
 	return n;
-}
-
-static int ack(struct peer *p, uint64_t seq)
-{
-	struct frame_hdr h = frame(0, 0, 0, 0, 0);
-
-	h.ack = seq;
-	h.csum = 0;
-	h.csum = htobe16(frame_sum(&h));
-	return peer_send(p, &h, NULL, 0);
 }
 
 static void say(struct __test_metadata *_metadata, int fd, const char *addr, const char *text)
@@ -223,11 +140,6 @@ static void as_first(struct __test_metadata *_metadata, const struct call *c, co
 	EXPECT_EQ(0, c->priv.pad[0] | c->priv.pad[1] | c->priv.pad[2]);
 	EXPECT_EQ(0, c->priv.ack_seq);
 	EXPECT_NE(0, c->priv.instance);
-}
-
-static unsigned int least(unsigned int a, unsigned int b)
-{
-	return a < b ? a : b;
 }
 
 TEST_F(acceptor, request__every_field)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=2 modules=rds_rdma,rdma_rxe,sch_netem host=1 timeout=240
+# vm: nodes=2 modules=rds_rdma,rdma_rxe,rdma_ucm,ib_uverbs,sch_netem host=1 timeout=240
 # Messages over RoCE between two guests: every edge of a size, both families, types of service,
 # congestion, sixty-four connections; each exactly once, in order and intact.
 . "$(dirname "$0")/pair.sh"
@@ -104,9 +104,31 @@ no_link_lost() {
 	[ -n "$BROKEN" ] && [ "$(broken)" = "$BROKEN" ] || { note "$(($(broken) - BROKEN)) links failed"; return 1; }
 }
 
+# An acceptor in user space in place of b's rds_rdma: see acceptor4.c
+dialled_over_ipv4() {
+	local rc=0 hello
+
+	on b rmmod rds_rdma || return 1
+	on a "python3 -S -c '
+import socket, time
+s = socket.socket(21, socket.SOCK_SEQPACKET)
+s.bind((\"10.0.0.1\", 4000))
+while True:
+    s.sendto(b\"hello\", (\"10.0.0.2\", 9))
+    time.sleep(0.05)'" >"$T/hello" 2>&1 </dev/null &
+	hello=$!
+	on b "$BIN/acceptor4" >"$T/acceptor4" 2>&1 || rc=1
+	[ $rc = 0 ] || { show_file "$T/hello"; show_file "$T/acceptor4"; }
+	kill $hello
+	wait $hello 2>/dev/null
+	on b modprobe rds_rdma || rc=1
+	return $rc
+}
+
 ktap_header
-BROKEN=$(broken)
 note "a: $(on a uname -r), b: $(on b uname -r)"
+check "a request over IPv4, byte by byte, and answers to it" dialled_over_ipv4
+BROKEN=$(broken)
 check "ping, a to b" ping a b
 check "ping, b to a" ping b a
 check "IPv4, sizes, both ways" sizes v4

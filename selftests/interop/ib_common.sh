@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # Sourced by the tests against the in-tree rds_rdma, over RoCE between two guests. OURS and PEER
-# say which is which, FIRST who dials first.
+# say which is which, FIRST who dials first.  Who is restarted later is dialled by the other one, so that
+# with the smaller and with the larger address at our side each side has dialled.
 
 # shellcheck source=../ib/pair.sh
 . "${SELFTESTS:-$(dirname "$0")/..}/ib/pair.sh"
@@ -12,15 +13,64 @@ LIMIT=100
 # our end in the first 20 s after the boot, of requests from either side, if the in-tree one was
 # first; why is not known, so it has a minute, and what can be seen is shown.
 first_contact() {
-	local word=actively other=$PEER
+	local other=$PEER
 
-	[ "$FIRST" = "$OURS" ] || { word=passively; other=$OURS; }
+	[ "$FIRST" = "$OURS" ] || other=$OURS
 	if ! ping "$FIRST" "$other"; then
 		show_contact
 		busywait 50 ping "$FIRST" "$other" || return 1
 	fi
-	vm_log "$OURS" | grep -q "rds: connected $word <.*$(addr "$OURS"),.*$(addr "$PEER"),0>" ||
+	dialled "$FIRST"
+}
+
+# our_links: "actively" or "passively" for each link that our end has had since it was booted
+our_links() {
+	vm_log "$OURS" |
+		sed -n "s/.*rds: connected \([a-z]*\) <.*$(addr "$OURS"),.*$(addr "$PEER"),0>.*/\1/p"
+}
+
+# dialled NODE: the first link after those that are counted in LINKS was
+dialled() {
+	local word=actively
+
+	[ "$1" = "$OURS" ] || word=passively
+	[ "$(our_links | sed -n "$((LINKS + 1))p")" = $word ] ||
 		{ note "not connected $word"; vm_log "$OURS" | grep 'rds: conn' | sed 's/^/# /'; return 1; }
+}
+LINKS=0
+
+another_link() {
+	[ "$(our_links | wc -l)" -gt $LINKS ]
+}
+
+# booted NODE OTHER: OTHER has been dialling all the while, NODE has not begun.
+booted() {
+	busywait 50 another_link || show_contact
+	dialled "$2"
+}
+
+# dials OTHER NODE: NODE dies and comes back empty; OTHER makes the link
+dials() {
+	LINKS=0
+	[ "$2" = "$OURS" ] || LINKS=$(our_links | wc -l)
+	restarted "$2" "$1"
+}
+
+# The same, and the link that we make offers credits.  The peer has none to give: it takes ours and is
+# not limited by them, nor are we.
+dials_with_credits() {
+	local rc=0 sent got
+
+	on "$OURS" sysctl -qw net.rds.ib.flow_control=1 || return 1
+	sent=$(ib_counter "$OURS" ib_tx_credit_updates)
+	got=$(ib_counter "$OURS" ib_rx_credit_updates)
+	dials "$OURS" "$PEER" || rc=1
+	both credits 300 -S 0,1,4096,4097,65536 || rc=1
+	on "$OURS" sysctl -qw net.rds.ib.flow_control=0
+	sent=$(($(ib_counter "$OURS" ib_tx_credit_updates) - sent))
+	got=$(($(ib_counter "$OURS" ib_rx_credit_updates) - got))
+	note "credits granted in $sent frames, got in $got"
+	[ $rc = 0 ] && [ $sent -gt 0 ] && [ $got = 0 ]
 }
 
 link_is_up() {
@@ -161,8 +211,13 @@ run_all() {
 	check "all is acknowledged that is followed by operations only" asked
 	check "the server of the peer ends" served "$PEER" "$OURS"
 	check "our server ends" served "$OURS" "$PEER"
-	check "peer killed and restarted" restarted "$PEER" "$OURS"
-	check "ours killed and restarted" restarted "$OURS" "$PEER"
+	if [ "$FIRST" = "$OURS" ]; then
+		# we have dialled without credits
+		check "peer killed and restarted, ours dials and offers credits" dials_with_credits
+	else
+		check "peer killed and restarted, ours dials" dials "$OURS" "$PEER"
+	fi
+	check "ours killed and restarted, peer dials" dials "$PEER" "$OURS"
 	check "messages both ways after that" both after 300 -S 0-5000
 	moved
 	ktap_finish

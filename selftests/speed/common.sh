@@ -4,14 +4,20 @@
 # loaded in turn in the same guests, so that what the machine does meanwhile meets all of them.
 #
 # A pair is the module of a and that of b, "ours:intree" say; a sends and asks, b receives and
-# answers.  A figure is NAME:WHAT:SIZE:COUNT[:DEPTH], the work of rdmapeer.  The sourcing script sets
-# MODULE (rds_tcp or rds_rdma), PAIRS and FIGURES, and calls rounds and report.
+# answers.  A figure is NAME:WHAT:SIZE:COUNT[:DEPTH], the work of rdmapeer, or of rds-traffic if WHAT is
+# pingpong, of SIZE both ways, or fanin, of DEPTH sockets with COUNT messages each.  The sourcing script
+# sets MODULE (rds_tcp or rds_rdma), ALL_PAIRS and ALL_FIGURES, and calls rounds and report.
 
 . "${SELFTESTS:-$(dirname "$0")/..}/ib/pair.sh"
 
 ROUNDS=${ROUNDS:-5}
 LIMIT=200
 BASE=intree:intree	# what all others are compared with
+TABLE=${MODULE#rds_}	# table-speed-$TABLE.md is written: not if only a part is measured
+TABLE=${TABLE/rdma/ib}
+[ -z "${PAIRS:-}${FIGURES:-}" ] || TABLE=
+PAIRS=${PAIRS:-$ALL_PAIRS}
+FIGURES=${FIGURES:-$ALL_FIGURES}
 
 # load NODE KIND: this module, and nothing of the other one's
 load() {
@@ -27,9 +33,37 @@ load() {
 	fi
 }
 
+# figure WHAT SIZE COUNT DEPTH: what came of it is in $T/WHAT
+figure() {
+	local what=$1 size=$2 count=$3 depth=$4
+
+	case $what in
+	pingpong)
+		PORT=$((PORT + 100))
+		READY=$((READY + 1))
+		on b "$BIN/rds-traffic" echo -b "10.0.0.2:$PORT" -n "$count" -s 1 -t $LIMIT --json \
+			--ready "$RD/ready.$READY" >"$T/echo" 2>&1 </dev/null &
+		busywait 10 there b "$RD/ready.$READY" || return 1
+		on a "$BIN/rds-traffic" pingpong -b "10.0.0.1:$PORT" -d "10.0.0.2:$PORT" -n "$count" \
+			-S "$size" -t $LIMIT --json >"$T/$what" 2>&1 || { show_file "$T/$what"; return 1; }
+		wait $!
+		;;
+	fanin)
+		FLOWS=$depth start_flow $what a 10.0.0.1 b 10.0.0.2 "$count" -k "$depth" -S "$size" &&
+			end_flow $what $((depth * count)) >"$T/said" || { cat "$T/said"; return 1; }
+		echo "{\"per_second\":$(awk "BEGIN { print $depth * $count / $(json "$T/$what.recv" seconds) }")}" \
+			>"$T/$what"
+		;;
+	*)
+		tries a 10.0.0.1 10.0.0.2 "$what" -n "$count" -S "$size" -q "$depth" >"$T/said" ||
+			{ cat "$T/said"; return 1; }
+		;;
+	esac
+}
+
 # one PAIR: each figure once; a line in $T/PAIR.NAME
 one() {
-	local pair=$1 f name what size count depth
+	local pair=$1 f name what size count depth mib
 
 	load a "${pair%:*}" && load b "${pair#*:}" || return 1
 	serve b 10.0.0.2 || return 1
@@ -37,11 +71,10 @@ one() {
 	tries a 10.0.0.1 10.0.0.2 messages -n 50 -S 1000 -q 1 >/dev/null || return 1
 	for f in $FIGURES; do
 		IFS=: read -r name what size count depth <<<"$f"
-		tries a 10.0.0.1 10.0.0.2 "$what" -n "$count" -S "$size" -q "${depth:-16}" >"$T/said" ||
-			{ cat "$T/said"; return 1; }
+		figure "$what" "$size" "$count" "${depth:-16}" || return 1
 		json "$T/$what" per_second >>"$T/$pair.$name"
-		note "$pair $name: $(json "$T/$what" per_second)/s," \
-			"$(json "$T/$what" mib_per_second) MiB/s"
+		mib=$(json "$T/$what" mib_per_second)
+		note "$pair $name: $(json "$T/$what" per_second)/s${mib:+, $mib MiB/s}"
 	done
 	served b a
 }
@@ -61,31 +94,11 @@ rounds() {
 }
 
 # A ratio below 1 is a figure, not a failure: they scatter with what else the machine does.
+# report [LINE]: and the table, with LINE behind it, unless only a part was measured
 report() {
 	local names f
 
 	names=$(for f in $FIGURES; do echo "${f%%:*}"; done)
 	# shellcheck disable=SC2086
-	python3 -S - "$T" "$BASE" "$PAIRS" $names <<-'PYTHON'
-		import statistics, sys
-		t, base, pairs, names = sys.argv[1], sys.argv[2], sys.argv[3].split(), sys.argv[4:]
-		low = []
-		def read(pair, name):
-		    with open(f"{t}/{pair}.{name}") as f:
-		        return [float(l) for l in f]
-		print(f"{'figure':8} {'pair':14} {'per second':>11} {base:>14}  middle of ratios (each round)")
-		for name in names:
-		    theirs = read(base, name)
-		    for pair in pairs:
-		        if pair == base:
-		            continue
-		        ours = read(pair, name)
-		        each = [x / y for x, y in zip(ours, theirs)]
-		        middle = statistics.median(each)
-		        if middle < 1:
-		            low.append(f"{name} {pair} {middle:.2f}")
-		        print(f"{name:8} {pair:14} {statistics.median(ours):11.0f} {statistics.median(theirs):14.0f}  "
-		              f"{middle:.2f} ({' '.join('%.2f' % r for r in each)})")
-		print("below 1: " + (", ".join(low) or "none"))
-	PYTHON
+	python3 -S "${SELFTESTS:-$(dirname "$0")/..}/speed/report.py" "$T" "$BASE" "$PAIRS" "$TABLE" "${1:-}" $names
 }

@@ -5,11 +5,12 @@
 #
 #	make speed [ROUNDS=5] [PAIRS='ours:ours intree:intree']
 #
-# Prints for each figure both medians and the ratios, and which are below 1.  The exit status is 0 when
-# all was measured and every message was right.
+# Prints for each figure both medians and the ratios, and which are below 1, and writes them into
+# Documentation/performance/table-speed-ib.md (with PAIRS or FIGURES it does not).  The exit status is 0
+# when all was measured, with ib_write_bw, and every message was right.
 MODULE=rds_rdma
-PAIRS=${PAIRS:-ours:ours intree:intree}
-FIGURES="msg64:messages:64:40000 msg8k:messages:8192:6000 msg1m:messages:1048576:120
+ALL_PAIRS="ours:ours intree:intree"
+ALL_FIGURES="msg64:messages:64:40000 msg8k:messages:8192:6000 msg1m:messages:1048576:120
 	ask64:messages:64:2000:1 write1m:writes:1048576:200"
 # shellcheck source=common.sh
 . "${SELFTESTS:-$(dirname "$0")/..}/speed/common.sh"
@@ -27,15 +28,27 @@ perftest() {
 	note "ib_write_bw: $(tail -n 1 "$T/perf") MiB/s"
 }
 
-median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+median() {
+	sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+# A line for the end; fails if there is a round without a figure.
+perftest_line() {
+	[ -s "$T/perf" ] && [ "$(grep -c '^[0-9]' "$T/perf")" = "$ROUNDS" ] || return 1
+	[ ! -s "$T/ours:ours.write1m" ] ||
+		echo "ib_write_bw: $(median "$T/perf") MiB/s, our RDMA writes of 1 MiB:" \
+			"$(median "$T/ours:ours.write1m") MiB/s"
+}
+
+finish() {
+	local line
+
+	line=$(perftest_line) && { report "$line"; return; }
+	TABLE=
+	report
+	echo "ib_write_bw: did not run in each round"
+	return 1
+}
 
 rounds perftest
-report
-rc=$?
-if [ -s "$T/perf" ]; then
-	echo "ib_write_bw: $(median "$T/perf") MiB/s, our RDMA writes of 1 MiB:" \
-		"$(median "$T/ours:ours.write1m") MiB/s"
-else
-	echo "ib_write_bw: did not run"
-fi
-exit $rc
+finish
