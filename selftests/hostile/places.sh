@@ -53,4 +53,6 @@ setup_hostile
 ip -n n1 route add local 10.0.0.0/24 dev lo
 ip -n n3 route add 10.0.0.0/24 via 10.1.0.1
 check "all links at once, to a node that knows none of them" restarted
+check "a link that was parked on a wrong path goes to the right one" links late
+check "also before the one that the peer makes when it has left it" links left
 ktap_finish

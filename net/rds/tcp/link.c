@@ -279,14 +279,22 @@ static int rds_tcp_dial(struct rds_tcp_path *tp)
  */
 static int rds_tcp_adopt(struct rds_tcp_path *tp)
 {
-	struct socket *sock = rds_tcp_take_parked(tp);
+	struct socket *sock;
 	struct sock *sk;
+	int err;
 
+	/* In this order: either the guess is noticed, or what the peer has told meanwhile. */
+	tp->rx.waits = rds_path_is_guess(tp->path);
+	err = tp->rx.waits ? 0 : rds_tcp_sort(tp);
+	if (err) {
+		schedule_timeout_uninterruptible(RDS_TCP_RETRY_DELAY);
+		return err;
+	}
+	sock = rds_tcp_take_parked(tp);
 	if (!sock)
 		return -ENOENT;
 
 	sk = sock->sk;
-	tp->rx.waits = rds_path_is_guess(tp->path);
 	rds_tcp_await_turn(tp, sk);
 	lock_sock(sk);
 	/* They may have changed while it was parked. */

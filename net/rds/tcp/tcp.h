@@ -336,6 +336,7 @@ void rds_tcp_listen_ready(struct sock *sk);
 void rds_tcp_accept_work(struct work_struct *work);
 struct socket *rds_tcp_take_parked(struct rds_tcp_path *tp);
 void rds_tcp_announce(struct rds_tcp_path *tp);
+int rds_tcp_sort(struct rds_tcp_path *tp);
 void rds_tcp_discard(struct rds_path *p);
 void rds_tcp_reset_sock(struct socket *sock);
 

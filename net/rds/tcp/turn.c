@@ -210,8 +210,6 @@ void rds_tcp_catch_up(const struct rds_conn *c)
 	struct sock *sk;
 	unsigned int i;
 
-	if (!rds_path_is_guess(rds_conn_path(c, 0)))
-		return;
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
 		p = rds_conn_path(c, i);
 		if (!p)
