@@ -590,6 +590,11 @@ bool rds_path_is_guess(const struct rds_path *p)
 	return rds_legacy_peer(p->conn);
 }
 
+struct rds_path *rds_path_brings(struct rds_path *p)
+{
+	return READ_ONCE(p->rx_as) ?: p;
+}
+
 const struct in6_addr *rds_path_laddr(const struct rds_path *p)
 {
 	return &p->conn->key.laddr;

@@ -161,6 +161,7 @@ static void path_stop(struct rds_path *p)
 
 	spin_lock_bh(&p->lock);
 	p->action = RDS_ACT_NONE;
+	WRITE_ONCE(p->rx_as, NULL);
 	path_apply(p, stopped_event(p));
 	spin_unlock_bh(&p->lock);
 	if (p->index && path_has_messages(p))
@@ -346,7 +347,6 @@ void rds_path_peer_port(struct rds_path *p, u16 port)
 {
 	spin_lock_bh(&p->lock);
 	p->peer_port = port;
-	WRITE_ONCE(p->rx_as, NULL);
 	spin_unlock_bh(&p->lock);
 }
 

@@ -55,4 +55,5 @@ ip -n n3 route add 10.0.0.0/24 via 10.1.0.1
 check "all links at once, to a node that knows none of them" restarted
 check "a link that was parked on a wrong path goes to the right one" links late
 check "also before the one that the peer makes when it has left it" links left
+check "a new link waits for what the old one on a wrong path brings" links beside
 ktap_finish
