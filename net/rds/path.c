@@ -22,7 +22,7 @@
 
 bool rds_path_is_up(const struct rds_path *p)
 {
-	return READ_ONCE(p->state) == RDS_UP;
+	return smp_load_acquire(&p->state) == RDS_UP;	/* pairs with path_apply() */
 }
 
 /* Does the transport have the peer asked for acknowledgments? */
