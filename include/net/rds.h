@@ -274,6 +274,8 @@ struct rds_path *rds_path_first(const struct rds_path *p);
 struct rds_path *rds_conn_path(const struct rds_conn *c, unsigned int index);
 /* May the peer take a link of this path for one of another?  Until it has said that it does not. */
 bool rds_path_is_guess(const struct rds_path *p);
+/* The path whose messages the link brings: another one if its place turned out to be wrong. */
+struct rds_path *rds_path_brings(struct rds_path *p);
 const struct in6_addr *rds_path_laddr(const struct rds_path *p);
 const struct in6_addr *rds_path_faddr(const struct rds_path *p);
 u32 rds_path_scope(const struct rds_path *p);

@@ -484,7 +484,13 @@ static bool path_is_vacant(struct rds_path *p)
 	return vacant;
 }
 
-static bool path_has_successor(struct rds_path *p)
+/**
+ * rds_path_has_successor() - is an incoming link being adopted, or parked?
+ * @p: the path
+ *
+ * Context: any.
+ */
+bool rds_path_has_successor(struct rds_path *p)
 {
 	bool has;
 
@@ -497,7 +503,7 @@ static bool path_has_successor(struct rds_path *p)
 /* Is the link of @p replaced before that of @q?  Not if its successor is there already. */
 static bool path_goes_first(struct rds_path *p, struct rds_path *q)
 {
-	bool p_has = path_has_successor(p), q_has = path_has_successor(q);
+	bool p_has = rds_path_has_successor(p), q_has = rds_path_has_successor(q);
 
 	if (p_has != q_has)
 		return q_has;

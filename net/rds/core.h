@@ -552,8 +552,7 @@ struct rds_conn {
 	struct mutex setup;
 
 	bool closing, going;
-	bool answered;
-	bool incoming;
+	bool answered, incoming;
 	struct rds_conn_user *user;
 	struct work_struct destroy_work;
 	struct list_head lru_node;
@@ -580,6 +579,7 @@ static inline bool rds_conn_tryget(struct rds_conn *c)
 }
 
 struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index);
+bool rds_path_has_successor(struct rds_path *p);
 int rds_conn_init_net(struct rds_net *rn);
 void rds_conn_kill_net(struct rds_net *rn, const struct rds_transport *t);	/* NULL = all */
 void rds_conn_exit_net(struct rds_net *rn);

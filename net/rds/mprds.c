@@ -540,7 +540,8 @@ static bool mprds_add_paths(struct rds_conn *c, unsigned int n)
  * @c: the connection
  *
  * A legacy peer dials its other paths as soon as it has our ping; its answer, which tells
- * us the path count, may come later than the links.
+ * us the path count, may come later than the links.  If it is us who were started anew, it dials
+ * all at once: they are here before the first of them is up.
  *
  * Context: process, may sleep.
  * Return: the path count, or a guess while the handshake on a young path 0 goes on; 0 for
@@ -550,10 +551,12 @@ unsigned int rds_mprds_guess(struct rds_conn *c)
 {
 	unsigned int n = c->key.trans->max_paths;
 	struct rds_path *p0 = c->paths[0];
+	bool young = rds_path_is_up(p0) &&
+		     !time_after(jiffies, READ_ONCE(p0->up_since) + GREETING_TIME);
 
 	if (READ_ONCE(c->npaths))
 		return c->npaths;
-	if (!rds_path_is_up(p0) || time_after(jiffies, READ_ONCE(p0->up_since) + GREETING_TIME))
+	if (!young && !rds_path_has_successor(p0))
 		return 1;
 	mutex_lock(&c->setup);
 	if (c->dead)

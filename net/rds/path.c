@@ -22,7 +22,7 @@
 
 bool rds_path_is_up(const struct rds_path *p)
 {
-	return READ_ONCE(p->state) == RDS_UP;
+	return smp_load_acquire(&p->state) == RDS_UP;	/* pairs with path_apply() */
 }
 
 /* Does the transport have the peer asked for acknowledgments? */
@@ -588,6 +588,11 @@ struct rds_path *rds_conn_path(const struct rds_conn *c, unsigned int index)
 bool rds_path_is_guess(const struct rds_path *p)
 {
 	return rds_legacy_peer(p->conn);
+}
+
+struct rds_path *rds_path_brings(struct rds_path *p)
+{
+	return READ_ONCE(p->rx_as) ?: p;
 }
 
 const struct in6_addr *rds_path_laddr(const struct rds_path *p)

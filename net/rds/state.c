@@ -38,12 +38,17 @@ static unsigned long backoff_next(struct rds_path *p)
 	return delay;
 }
 
-static void path_came_up(struct rds_path *p)
+/* What a link begins with. */
+static void path_comes_up(struct rds_path *p)
 {
 	p->control_due = !!(p->conn->key.trans->caps & RDS_CAP_SENDS_CONG);
 	p->rx_frames = 0;
 	p->up_since = jiffies;
 	rds_generation_fresh_link(p);
+}
+
+static void path_came_up(struct rds_path *p)
+{
 	mod_delayed_work(rds_wq, &p->timer, RDS_LISTEN_TIME);
 	queue_work(rds_wq, &p->pump_work);
 }
@@ -54,7 +59,10 @@ static enum rds_action path_apply(struct rds_path *p, enum rds_event ev)
 	enum rds_state from = p->state;
 
 	lockdep_assert_held(&p->lock);
-	WRITE_ONCE(p->state, t.next);
+	if (t.action == RDS_ACT_UP)
+		path_comes_up(p);
+	/* Who sends holds the link mutex, but not this lock, and may see UP at once. */
+	smp_store_release(&p->state, t.next);	/* pairs with rds_path_is_up() */
 	/* That a peer lets us in and says nothing is no use of the path. */
 	if (from == RDS_UP && t.next != RDS_UP && p->rx_frames)
 		WRITE_ONCE(p->conn->last_used, jiffies);
@@ -161,6 +169,7 @@ static void path_stop(struct rds_path *p)
 
 	spin_lock_bh(&p->lock);
 	p->action = RDS_ACT_NONE;
+	WRITE_ONCE(p->rx_as, NULL);
 	path_apply(p, stopped_event(p));
 	spin_unlock_bh(&p->lock);
 	if (p->index && path_has_messages(p))
@@ -346,7 +355,6 @@ void rds_path_peer_port(struct rds_path *p, u16 port)
 {
 	spin_lock_bh(&p->lock);
 	p->peer_port = port;
-	WRITE_ONCE(p->rx_as, NULL);
 	spin_unlock_bh(&p->lock);
 }
 

@@ -264,7 +264,7 @@ static int rds_tcp_dial(struct rds_tcp_path *tp)
 		return err;
 	}
 
-	tp->rx.waits = rds_path_is_guess(tp->path);
+	rds_tcp_ask_turn(tp);
 	lock_sock(sock->sk);
 	rds_tcp_attach(tp, sock);
 	release_sock(sock->sk);
@@ -279,14 +279,25 @@ static int rds_tcp_dial(struct rds_tcp_path *tp)
  */
 static int rds_tcp_adopt(struct rds_tcp_path *tp)
 {
-	struct socket *sock = rds_tcp_take_parked(tp);
+	struct socket *sock;
 	struct sock *sk;
+	int err;
 
+	rds_tcp_ask_turn(tp);
+	if (tp->rx.narrow) {
+		err = rds_tcp_sort(tp);
+		if (err) {
+			schedule_timeout_uninterruptible(RDS_TCP_RETRY_DELAY);
+			return err;
+		}
+		/* Links of other paths may have been placed anew, too. */
+		rds_tcp_ask_turn(tp);
+	}
+	sock = rds_tcp_take_parked(tp);
 	if (!sock)
 		return -ENOENT;
 
 	sk = sock->sk;
-	tp->rx.waits = rds_path_is_guess(tp->path);
 	rds_tcp_await_turn(tp, sk);
 	lock_sock(sk);
 	/* They may have changed while it was parked. */
@@ -345,6 +356,8 @@ static unsigned long rds_tcp_drain_limit(struct rds_tcp_path *tp, struct sock *s
 		/* Only a nudge needs time; what else is sent on it would be lost. */
 		if (!tp->up)
 			return parked || rds_path_is_active(tp->path) ? 0 : RDS_TCP_NUDGE_MAX;
+		/* The new one may be on another path, where this one belongs. */
+		parked |= READ_ONCE(tp->wanted) && rds_path_brings(tp->path) != tp->path;
 		return parked ? RDS_TCP_DRAIN_PARKED : RDS_TCP_DRAIN_MAX;
 	}
 }

@@ -9,6 +9,9 @@
  *
  * What TCP collects it also acknowledges.  So a parked socket must not be thrown away
  * when the peer comes once more: they queue up, and each becomes the link in turn.
+ *
+ * Which path one belongs to may be a guess when it comes.  Once the peer has told that its ports
+ * say it, those that wait in a wrong place are moved before any is adopted, or another one parked.
  */
 #include <linux/in6.h>
 #include <net/inet_sock.h>
@@ -86,15 +89,11 @@ static void rds_tcp_identify(struct sock *sk, struct rds_tcp_caller *c)
 #endif
 }
 
-static struct socket *rds_tcp_remove(struct rds_tcp_path *tp, struct rds_tcp_parked *pk)
+static void rds_tcp_remove(struct rds_tcp_path *tp, struct rds_tcp_parked *pk)
 {
-	struct socket *sock = pk->sock;
-
 	lockdep_assert_held(&tp->lock);
 	list_del(&pk->node);
 	WRITE_ONCE(tp->nr_parked, tp->nr_parked - 1);
-	kfree(pk);
-	return sock;
 }
 
 /**
@@ -113,9 +112,11 @@ struct socket *rds_tcp_take_parked(struct rds_tcp_path *tp)
 	pk = list_first_entry_or_null(&tp->parked, struct rds_tcp_parked, node);
 	if (pk) {
 		WRITE_ONCE(tp->birth, pk->birth);
-		WRITE_ONCE(tp->sock, rds_tcp_remove(tp, pk));
+		WRITE_ONCE(tp->sock, pk->sock);
+		rds_tcp_remove(tp, pk);
 	}
 	spin_unlock_bh(&tp->lock);
+	kfree(pk);
 	return tp->sock;
 }
 
@@ -168,26 +169,32 @@ static struct sock *rds_tcp_peek(struct rds_tcp_path *tp, unsigned int n)
 }
 
 /* Take @sk out of the parked sockets, if it still is one. */
-static struct socket *rds_tcp_pick(struct rds_tcp_path *tp, const struct sock *sk)
+static struct rds_tcp_parked *rds_tcp_pick(struct rds_tcp_path *tp, const struct sock *sk)
 {
-	struct socket *sock = NULL;
-	struct rds_tcp_parked *pk;
+	struct rds_tcp_parked *pk, *found = NULL;
 
 	spin_lock_bh(&tp->lock);
 	list_for_each_entry(pk, &tp->parked, node) {
 		if (pk->sock->sk != sk)
 			continue;
-		sock = rds_tcp_remove(tp, pk);
+		rds_tcp_remove(tp, pk);
+		found = pk;
 		break;
 	}
 	spin_unlock_bh(&tp->lock);
-	return sock;
+	return found;
+}
+
+static void rds_tcp_throw(struct rds_tcp_parked *pk)
+{
+	rds_tcp_reset_sock(pk->sock);
+	kfree(pk);
 }
 
 /* No place is left: give up the oldest parked socket that has brought nothing. */
 static void rds_tcp_weed(struct rds_tcp_path *tp)
 {
-	struct socket *out = NULL;
+	struct rds_tcp_parked *out = NULL;
 	struct sock *sk;
 	unsigned int i;
 
@@ -199,32 +206,36 @@ static void rds_tcp_weed(struct rds_tcp_path *tp)
 	if (!out)
 		return;
 	rds_tcp_count(RDS_TCP_PARKED_REPLACED);
-	rds_tcp_reset_sock(out);
+	rds_tcp_throw(out);
 }
 
-/*
- * Leave @sock for start() to adopt; takes it, but for -ENOMEM, and -EAGAIN if the connection is
- * going away.
- */
-static int rds_tcp_park(struct rds_path *p, struct socket *sock)
+/* Behind those that came before it. */
+static void rds_tcp_insert(struct rds_tcp_path *tp, struct rds_tcp_parked *pk)
 {
-	struct rds_tcp_parked *pk = kmalloc(sizeof(*pk), GFP_KERNEL);
+	struct rds_tcp_parked *before;
+
+	lockdep_assert_held(&tp->lock);
+	list_for_each_entry_reverse(before, &tp->parked, node)
+		if ((s32)(before->birth - pk->birth) < 0)
+			break;
+	list_add(&pk->node, &before->node);
+	WRITE_ONCE(tp->nr_parked, tp->nr_parked + 1);
+}
+
+/* Leave @pk for start() to adopt; takes it, but for -EAGAIN if the connection is going away. */
+static int rds_tcp_put(struct rds_path *p, struct rds_tcp_parked *pk, bool again)
+{
 	struct rds_tcp_path *tp = rds_path_priv(p);
 	int err;
 
-	if (!pk)
-		return -ENOMEM;
-	pk->sock = sock;
-	pk->birth = rds_tcp_birth(tp);
 	if (READ_ONCE(tp->nr_parked) == RDS_TCP_PARKED_MAX)
 		rds_tcp_weed(tp);
 
 	/* One step, so that start() cannot adopt what the core was not told about. */
 	spin_lock_bh(&tp->lock);
-	err = rds_path_accept(p, false);
+	err = rds_path_accept(p, again);
 	if (!err && tp->nr_parked < RDS_TCP_PARKED_MAX) {
-		list_add_tail(&pk->node, &tp->parked);
-		WRITE_ONCE(tp->nr_parked, tp->nr_parked + 1);
+		rds_tcp_insert(tp, pk);
 		pk = NULL;
 	}
 	spin_unlock_bh(&tp->lock);
@@ -234,9 +245,66 @@ static int rds_tcp_park(struct rds_path *p, struct socket *sock)
 	/* No place: of all of them it is the one that has said least. */
 	if (!err && pk) {
 		rds_tcp_count(RDS_TCP_PARKED_REPLACED);
-		rds_tcp_reset_sock(sock);
+		rds_tcp_throw(pk);
 	}
-	kfree(pk);
+	return err;
+}
+
+/* As rds_tcp_put(); takes @sock, but for -ENOMEM and -EAGAIN. */
+static int rds_tcp_park(struct rds_path *p, struct socket *sock)
+{
+	struct rds_tcp_parked *pk = kmalloc(sizeof(*pk), GFP_KERNEL);
+	int err;
+
+	if (!pk)
+		return -ENOMEM;
+	pk->sock = sock;
+	pk->birth = rds_tcp_birth(rds_path_priv(p));
+	err = rds_tcp_put(p, pk, false);
+	if (err)
+		kfree(pk);
+	return err;
+}
+
+/**
+ * rds_tcp_sort() - move parked sockets to the path that their ports tell
+ * @tp: path of a peer whose ports do; no TCP socket is locked
+ *
+ * Context: process, may sleep.
+ * Return: 0, or -ENOMEM if that path could not be made.
+ */
+int rds_tcp_sort(struct rds_tcp_path *tp)
+{
+	struct rds_tcp_parked *pk;
+	unsigned int i = 0;
+	struct rds_path *p;
+	struct sock *sk;
+
+	while ((sk = rds_tcp_peek(tp, i))) {
+		p = rds_conn_accept_path(rds_path_conn(tp->path), ntohs(inet_sk(sk)->inet_dport));
+		pk = p && p != tp->path ? rds_tcp_pick(tp, sk) : NULL;
+		sock_put(sk);
+		if (!p)
+			return -ENOMEM;
+		if (p == tp->path)
+			i++;
+		else if (pk && rds_tcp_put(p, pk, true))
+			rds_tcp_throw(pk);
+	}
+	return 0;
+}
+
+static int rds_tcp_sort_all(const struct rds_conn *c)
+{
+	struct rds_path *p;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < RDS_MAX_PATHS && !err; i++) {
+		p = rds_conn_path(c, i);
+		if (p)
+			err = rds_tcp_sort(rds_path_priv(p));
+	}
 	return err;
 }
 
@@ -258,8 +326,11 @@ static int rds_tcp_place(struct rds_tcp_net *rn, const struct rds_tcp_caller *ca
 		rds_conn_nudged(c);
 		rds_tcp_reset_sock(sock);
 	} else {
-		rds_tcp_catch_up(c);
-		p = rds_conn_accept_path(c, caller->fport);
+		if (rds_path_is_guess(rds_conn_path(c, 0)))
+			rds_tcp_catch_up(c);
+		else
+			err = rds_tcp_sort_all(c);
+		p = err ? NULL : rds_conn_accept_path(c, caller->fport);
 		err = p ? rds_tcp_park(p, sock) : -ENOMEM;
 	}
 	rds_conn_put(c);
@@ -358,8 +429,6 @@ void rds_tcp_discard(struct rds_path *p)
 	list_splice_init(&tp->parked, &all);
 	WRITE_ONCE(tp->nr_parked, 0);
 	spin_unlock_bh(&tp->lock);
-	list_for_each_entry_safe(pk, next, &all, node) {
-		rds_tcp_reset_sock(pk->sock);
-		kfree(pk);
-	}
+	list_for_each_entry_safe(pk, next, &all, node)
+		rds_tcp_throw(pk);
 }

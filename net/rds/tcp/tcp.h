@@ -153,6 +153,7 @@ struct rds_tcp_inc;
  * @first: clock when its first byte was seen, while tracing
  * @starved: reading stopped for lack of memory or room, something is left in TCP's queue
  * @waits: nothing is read yet, see turn.c; cleared without the lock
+ * @narrow: it waits only for links that bring messages of this path; set before the link is there
  * @charged: bytes of @inc charged to the namespace
  * @pauses: retries without success, for their distance
  * @dead: the peer broke the protocol: nothing is read any more
@@ -167,6 +168,7 @@ struct rds_tcp_rx {
 	u8 pauses;
 	bool starved;
 	bool waits;
+	bool narrow;
 	bool dead;
 };
 
@@ -339,11 +341,13 @@ void rds_tcp_listen_ready(struct sock *sk);
 void rds_tcp_accept_work(struct work_struct *work);
 struct socket *rds_tcp_take_parked(struct rds_tcp_path *tp);
 void rds_tcp_announce(struct rds_tcp_path *tp);
+int rds_tcp_sort(struct rds_tcp_path *tp);
 void rds_tcp_discard(struct rds_path *p);
 void rds_tcp_reset_sock(struct socket *sock);
 
 /* turn.c */
 u32 rds_tcp_birth(struct rds_tcp_path *tp);
+void rds_tcp_ask_turn(struct rds_tcp_path *tp);
 bool rds_tcp_take_turn(struct rds_tcp_path *tp, const struct sock *sk);
 void rds_tcp_catch_up(const struct rds_conn *c);
 bool rds_tcp_await_turn(struct rds_tcp_path *tp, struct sock *sk);

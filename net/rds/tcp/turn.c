@@ -8,6 +8,9 @@
  * one is not, from its first byte on, before those are empty that are older and that the peer has
  * left, or that we are taking down.
  *
+ * If a link turns out to be on a wrong path it is given up there, and the new one comes on the path
+ * whose messages both bring.  That one, too, waits.
+ *
  * A link waits for older ones only, so they do not wait for each other; and each of them ends:
  * one that the peer has left does not wait for receivers any more, another one has
  * rds_tcp_drain()'s time.
@@ -35,6 +38,12 @@ u32 rds_tcp_birth(struct rds_tcp_path *tp)
 static bool rds_tcp_older(u32 birth, const struct rds_tcp_path *tp)
 {
 	return (s32)(birth - tp->birth) < 0;
+}
+
+/* Is the link taken down, or about to be, since it is on a wrong path? */
+static bool rds_tcp_goes(const struct rds_tcp_path *tp)
+{
+	return READ_ONCE(tp->draining) || rds_path_brings(tp->path) != tp->path;
 }
 
 static bool rds_tcp_left(const struct sock *sk)
@@ -75,7 +84,7 @@ static bool rds_tcp_link_waits(struct rds_tcp_path *q, struct sock *sk)
 	lock_sock(sk);
 	if (sk->sk_user_data == q)
 		waits = q->up && !q->rx.dead &&
-			(rds_tcp_left(sk) ? rds_tcp_unread(q, sk) : q->draining);
+			(rds_tcp_left(sk) ? rds_tcp_unread(q, sk) : rds_tcp_goes(q));
 	else	/* about to be attached, or gone */
 		waits = rds_tcp_left(sk) && rds_tcp_has_bytes(sk);
 	release_sock(sk);
@@ -100,12 +109,28 @@ static bool rds_tcp_holds_back(struct rds_tcp_path *q, const struct rds_tcp_path
 	return waits;
 }
 
-/* Path @i of the connection; NULL if there is none yet, or it is @tp. */
+/* Path @i of the connection; NULL if there is none yet, it is @tp, or nothing to @tp. */
 static struct rds_tcp_path *rds_tcp_other(const struct rds_tcp_path *tp, unsigned int i)
 {
 	struct rds_path *p = rds_conn_path(rds_path_conn(tp->path), i);
 
-	return p && p != tp->path ? rds_path_priv(p) : NULL;
+	if (!p || p == tp->path || (tp->rx.narrow && rds_path_brings(p) != tp->path))
+		return NULL;
+	return rds_path_priv(p);
+}
+
+/**
+ * rds_tcp_ask_turn() - a link is about to be made: might it have to wait?
+ * @tp: path
+ */
+void rds_tcp_ask_turn(struct rds_tcp_path *tp)
+{
+	unsigned int i;
+
+	tp->rx.narrow = !rds_path_is_guess(tp->path);
+	tp->rx.waits = !tp->rx.narrow;
+	for (i = 0; i < RDS_MAX_PATHS && !tp->rx.waits; i++)
+		tp->rx.waits = rds_tcp_other(tp, i);
 }
 
 static bool rds_tcp_is_turn(const struct rds_tcp_path *tp)
@@ -134,7 +159,7 @@ static bool rds_tcp_is_quiet(struct rds_tcp_path *q, const struct rds_tcp_path *
 	sk = q->sock ? q->sock->sk : NULL;
 	quiet = !q->nr_parked &&
 		(!sk || !birth || !rds_tcp_older(birth, tp) ||
-		 !(rds_tcp_left(sk) || READ_ONCE(q->draining) ||
+		 !(rds_tcp_left(sk) || rds_tcp_goes(q) ||
 		   READ_ONCE(sk->sk_lock.owned) || READ_ONCE(sk->sk_backlog.len)));
 	spin_unlock_bh(&q->lock);
 	return quiet;
@@ -210,8 +235,6 @@ void rds_tcp_catch_up(const struct rds_conn *c)
 	struct sock *sk;
 	unsigned int i;
 
-	if (!rds_path_is_guess(rds_conn_path(c, 0)))
-		return;
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
 		p = rds_conn_path(c, i);
 		if (!p)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A peer whose links come before anybody has said which paths they are.
+
+Usage: places.py together|late|left|beside ADDRESS, places.py reader WHAT-THE-PEER-SAYS; driven by
+places.sh
+"""
+import ast
+import select
+import socket
+import struct
+import sys
+import time
+
+from fanout import ANNOUNCE
+from room import PORT, dial, header, say, swallow
+
+VICTIM = "10.1.0.3"
+READER, SENDER = 4000, 5000
+REPEATED = 4                    # RETRANSMITTED
+BASE = 50000                    # a multiple of eight: path 0
+
+
+def message(s, seq, number, sport, flags=0):
+    body = b"%d" % number
+    s.sendall(header(seq, len(body), sport, READER, flags) + body)
+
+
+def messages(s, first, last, sport, flags=0):
+    for n in range(first, last + 1):
+        message(s, n, n, sport, flags)
+
+
+def tell(s, seq):
+    """A ping that says how many paths we have, and that our ports tell them."""
+    s.sendall(header(seq, 0, 1, 0)[:32] + ANNOUNCE)
+
+
+def await_end(s):
+    """Until the victim has closed its half."""
+    end = time.monotonic() + 20
+    while swallow(s) and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def finish(expected, drops):
+    time.sleep(1.5)
+    say("drops", drops)
+    say("expected", expected)
+
+
+def together(addr):
+    """We redial all paths at once; the victim, which was started anew, knows none."""
+    links = []
+    for i in range(8):
+        s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        s.bind((addr, BASE + i))
+        s.setblocking(False)
+        s.connect_ex((VICTIM, PORT))
+        links.append(s)
+    for i, s in enumerate(links):
+        select.select([], [s], [], 10)
+        message(s, 900 - 100 * i, i, SENDER + i, REPEATED)
+    finish(list(range(8)), 0)
+
+
+def first_link(addr):
+    """One on path 0 that says nothing of paths until it is no longer young."""
+    zero = dial(addr, VICTIM, BASE)
+    messages(zero, 1, 10, SENDER)
+    time.sleep(5.5)
+    return zero
+
+
+def late(addr):
+    """A link of path 3 is taken for a new one of path 0; then the old one tells of paths."""
+    zero = first_link(addr)
+    three = dial(addr, VICTIM, BASE + 3)
+    message(three, 5, 35, SENDER + 1, REPEATED)
+    await_end(zero)
+    tell(zero, 11)
+    zero.shutdown(socket.SHUT_WR)
+    time.sleep(1)
+    again = dial(addr, VICTIM, BASE + 8)
+    message(again, 9, 9, SENDER, REPEATED)
+    finish(list(range(1, 11)) + [35], 1)
+
+
+def left(addr):
+    """The same, but it is left, and its messages are repeated, while it waits."""
+    zero = first_link(addr)
+    three = dial(addr, VICTIM, BASE + 3)
+    messages(three, 21, 23, SENDER + 1)
+    three.shutdown(socket.SHUT_WR)
+    await_end(zero)
+    tell(zero, 11)
+    time.sleep(0.2)
+    again = dial(addr, VICTIM, BASE + 11)
+    messages(again, 21, 23, SENDER + 1, REPEATED)
+    finish(list(range(1, 11)) + [21, 22, 23], 3)
+
+
+def beside(addr):
+    """What the link on the wrong path still brings comes again by the one on the right path."""
+    old = dial(addr, VICTIM, BASE + 3)
+    messages(old, 1, 4, SENDER)
+    tell(old, 5)
+    await_end(old)
+    new = dial(addr, VICTIM, BASE + 11)
+    messages(new, 6, 8, SENDER, REPEATED)
+    time.sleep(0.3)
+    messages(old, 6, 8, SENDER)
+    time.sleep(0.2)
+    old.shutdown(socket.SHUT_WR)
+    finish([1, 2, 3, 4, 6, 7, 8], 3)
+
+
+def reader(said):
+    s = socket.socket(21, socket.SOCK_SEQPACKET)
+    s.bind((VICTIM, READER))
+    say("bound")
+    s.settimeout(0.3)
+    got, expected = [], None
+    while expected is None:
+        try:
+            got.append(int(s.recv(64)))
+        except TimeoutError:
+            with open(said, encoding="ascii") as f:
+                for line in f:
+                    if line.startswith("expected "):
+                        expected = ast.literal_eval(line[9:])
+    say("received", got)
+    say("ok" if sorted(got) == expected else "wrong")
+
+
+globals()[sys.argv[1]](*sys.argv[2:])
