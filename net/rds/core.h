@@ -299,7 +299,6 @@ static inline void rds_sock_put(struct rds_sock *rs)
 
 /* socket.c */
 /* Send, cancel: EINVAL. */
-int rds_wait_timeo_err(long timeo);	/* 0 = keep waiting, -ETIMEDOUT, -EINTR or restart */
 
 /* sockopt.c */
 int rds_setsockopt(struct socket *sock, int level, int opt, sockptr_t val, unsigned int len);

@@ -39,19 +39,6 @@ static const int sa_connect_errno[RDS_SA_NR] = {
 	[RDS_SA_V6_SCOPE] = -EINVAL,
 };
 
-/**
- * rds_wait_timeo_err() - has a wait come to its end?
- * @timeo: what is left of the timeout
- *
- * Return: 0 to go on, -ETIMEDOUT, or -EINTR/-ERESTARTSYS when a signal is pending.
- */
-int rds_wait_timeo_err(long timeo)
-{
-	if (!timeo)
-		return -ETIMEDOUT;
-	return signal_pending(current) ? sock_intr_errno(timeo) : 0;
-}
-
 /* ---- bind, connect, names ---------------------------------------------- */
 
 /* The transport for a bind; a chosen one must own the address. */

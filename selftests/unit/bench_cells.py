@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(TOP, "selftests/speed"))
 
 import bench
 import report as speed_report
+import tapcases
 
 REPORT = """BASE=intree:intree PAIRS='ours:ours intree:intree' FIGURES=x:messages:64:1 T=$1 TABLE= ROUNDS=3
 SELFTESTS=$2
@@ -109,16 +110,5 @@ CASES = [
 ]
 
 
-def main():
-    print("TAP version 13")
-    print(f"1..{len(CASES)}")
-    bad = 0
-    for nr, (name, case) in enumerate(CASES, 1):
-        good = case()
-        bad += not good
-        print(f"{'ok' if good else 'not ok'} {nr} {name}")
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tapcases.run(CASES))

@@ -10,6 +10,7 @@ TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 sys.path.insert(0, os.path.join(TOP, "selftests/vm"))
 
 import bench_report as report
+import tapcases
 
 ABOUT = {"command": "make bench", "commit": "c", "kernel": "k", "cpu": "p", "runs": 3, "seconds": 0.4}
 USED = {"ours": {"socket": 99, "connection": 199}, "intree": {"socket": 100, "connection": 200}}
@@ -110,16 +111,5 @@ CASES = [
 ]
 
 
-def main():
-    print("TAP version 13")
-    print(f"1..{len(CASES)}")
-    bad = 0
-    for nr, (name, case) in enumerate(CASES, 1):
-        good = case()
-        bad += not good
-        print(f"{'ok' if good else 'not ok'} {nr} {name}")
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tapcases.run(CASES))

@@ -14,6 +14,7 @@ TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 sys.path.insert(0, os.path.join(TOP, "selftests/vm"))
 
 import coverage
+import tapcases
 
 LEAST = 90
 PAGE = """
@@ -119,16 +120,5 @@ CASES = [
 ]
 
 
-def main():
-    print("TAP version 13")
-    print(f"1..{len(CASES)}")
-    bad = 0
-    for nr, (name, case) in enumerate(CASES, 1):
-        good = case()
-        bad += not good
-        print(f"{'ok' if good else 'not ok'} {nr} {name}")
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tapcases.run(CASES))

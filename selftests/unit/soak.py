@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.realpath(os.path.join(os.path.dirname(__file__), "../
 import tests as testlib
 from check import Check
 from soak import Soak
+import tapcases
 
 HOUR = 60
 # Who needs more than the others: the fuzzers, of which those of this machine run beside the guests,
@@ -85,16 +86,5 @@ CASES = [
 ]
 
 
-def main():
-    print("TAP version 13")
-    print(f"1..{len(CASES)}")
-    bad = 0
-    for nr, (name, case) in enumerate(CASES, 1):
-        good = case()
-        bad += not good
-        print(f"{'ok' if good else 'not ok'} {nr} {name}")
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tapcases.run(CASES))
