@@ -26,7 +26,7 @@
 
 /* Payloads up to this size are copied. */
 #define RDS_IB_LINEAR_MAX	2048U
-/* A link without a posted buffer is given up after this if that keeps others waiting. */
+/* A link without a buffer to use is given up after this if that keeps others waiting. */
 #define RDS_IB_STARVED_MAX	(5 * HZ)
 /* A message that is not charged is tried again after this. */
 #define RDS_IB_CHARGE_DELAY	(HZ / 10 + 1)
@@ -268,12 +268,23 @@ static void rds_ib_replenish(struct rds_ib_link *l)
 	rds_ib_retry_later(l, RDS_IB_RETRY_DELAY);
 }
 
-/* After that: the peer's device waits for us.  For how long already, and does it matter? */
+/* All buffers that the peer will use are used up. */
+static bool rds_ib_rx_empty(struct rds_ib_link *l)
+{
+	u32 kept;
+
+	spin_lock_bh(&l->lock);
+	kept = rds_ib_credit_kept(&l->credit);
+	spin_unlock_bh(&l->lock);
+	return rds_ib_rx_posted(l) <= kept;
+}
+
+/* After that: the peer waits for us.  For how long already, and does it matter? */
 static void rds_ib_rx_starving(struct rds_ib_link *l)
 {
 	struct rds_ib_rx *rx = &l->rx;
 
-	if (rx->dead || test_bit(RDS_IB_CLOSING, &l->flags) || rds_ib_rx_posted(l)) {
+	if (rx->dead || test_bit(RDS_IB_CLOSING, &l->flags) || !rds_ib_rx_empty(l)) {
 		rx->starved = 0;
 		return;
 	}
