@@ -261,7 +261,8 @@ static void rds_ib_replenish(struct rds_ib_link *l)
 	    rds_ib_rx_pages() < READ_ONCE(rds_ib_sysctl_max_recv_allocation) / 2)
 		rx->target = min(rx->target * 2, rx->ring.nr);
 	rds_ib_count(RDS_IB_RX_REFILL_FROM_CQ);
-	if (rds_ib_refill(l, GFP_ATOMIC))
+	/* With as many as are its own it waits for what comes, and asks for more then. */
+	if (rds_ib_refill(l, GFP_ATOMIC) || rds_ib_rx_posted(l) >= RDS_IB_OWN_BUFFERS)
 		return;
 	rds_ib_count(RDS_IB_RX_NOMEM);
 	rds_ib_count(RDS_IB_RX_REFILL_FROM_THREAD);
