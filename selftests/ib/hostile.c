@@ -121,6 +121,37 @@ TEST_F(wire, addresses__of_somebody_else)
 	}
 }
 
+/* Private data in the layout of IPv6. */
+struct priv6 {
+	uint8_t saddr[16], daddr[16];
+	uint8_t major, minor;
+	uint16_t minors;
+	uint8_t tos, pad[3];
+	uint64_t ack_seq;
+	uint32_t credit, instance;
+} __attribute__((packed));
+
+/* The same over IPv6; each byte of an address counts. */
+TEST_F(wire, addresses__of_somebody_else_v6)
+{
+	struct priv6 d;
+	int i;
+
+	for (i = 0; i < 32; i += i == 15 || i == 16 ? 1 : 5) {
+		ASSERT_EQ(0, peer_open(self->p, B6));
+		d = (struct priv6){ .major = 3, .minor = 1, .minors = htobe16(3) };
+		inet_pton(AF_INET6, self->p->addr, d.saddr);
+		inet_pton(AF_INET6, B6, d.daddr);
+		((uint8_t *)&d)[i] ^= 1;
+		EXPECT_EQ(RDMA_CM_EVENT_REJECTED, peer_request(self->p, &d, sizeof(d)));
+		((uint8_t *)&d)[i] ^= 1;
+		peer_close(self->p);
+	}
+	ASSERT_EQ(0, peer_open(self->p, B6));
+	inet_pton(AF_INET6, self->p->addr, d.saddr);
+	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, peer_request(self->p, &d, sizeof(d)));
+}
+
 TEST_F(wire, first_frame__is_the_map)
 {
 	struct frame_hdr h;

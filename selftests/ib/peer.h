@@ -151,15 +151,15 @@ static void peer_addresses(void)
 /* A peer with an address of its own, the way to @to resolved and queues made. */
 static inline int peer_open(struct peer *p, const char *to)
 {
-	struct sockaddr_in src = { .sin_family = AF_INET };
-	struct sockaddr_in dst = { .sin_family = AF_INET, .sin_port = htons(18634) };
+	bool v6 = strchr(to, ':');
+	struct sockaddr_storage src, dst;
 	int tries;
 
 	memset(p, 0, sizeof(*p));
-	snprintf(p->addr, sizeof(p->addr), "10.5.0.%d", ++*peer_last);
-	run_cmd("ip addr add %s/24 dev rdst0 2>/dev/null", p->addr);
-	inet_pton(AF_INET, p->addr, &src.sin_addr);
-	inet_pton(AF_INET, to, &dst.sin_addr);
+	snprintf(p->addr, sizeof(p->addr), v6 ? "fd05::%x" : "10.5.0.%d", ++*peer_last);
+	run_cmd("ip addr add %s/%s dev rdst0 2>/dev/null", p->addr, v6 ? "64 nodad" : "24");
+	mkaddr(&src, p->addr, 0);
+	mkaddr(&dst, to, v6 ? 16385 : 18634);
 	p->ch = rdma_create_event_channel();
 	if (!p->ch)
 		return -1;

@@ -17,7 +17,7 @@
 /**
  * rds_ib_credit_init() - no credits yet
  * @c: credits of a link
- * @nr: receive buffers that it will have; flow control needs RDS_IB_CREDIT_LEAST
+ * @nr: receive buffers that it will have at least; flow control needs RDS_IB_CREDIT_LEAST
  *
  * The peer uses all but one of our buffers and must then hear of those that are free again, so a
  * frame for half of them comes in time.  It is worth two at least: a frame for one would make the
@@ -120,6 +120,17 @@ void rds_ib_credit_posted(struct rds_ib_credit *c, u32 n)
 bool rds_ib_credit_update_due(const struct rds_ib_credit *c)
 {
 	return (c->on || c->tell) && c->posted >= c->update;
+}
+
+/**
+ * rds_ib_credit_kept() - how many receive buffers a peer may leave unused that waits for more
+ * @c: credits of the link
+ *
+ * Those it was not told of, and the last one, which it keeps until it can return credits.
+ */
+u32 rds_ib_credit_kept(const struct rds_ib_credit *c)
+{
+	return c->on || c->tell ? c->posted + 1 : 0;
 }
 
 /**

@@ -240,13 +240,14 @@ struct rds_ib_rbuf {
  * @bufs: entries
  * @hdrs: their headers
  * @target: buffers that shall be posted
+ * @spare: entries from the head of @ring on that have a page already
  * @inc: message in receipt, or NULL
  * @data: where its payload goes if it is linear, else NULL
  * @hdr: header of its first fragment
  * @got: payload bytes of it received
  * @charged: bytes charged for it (partial.c)
  * @partial_node: list of such messages
- * @partial_since: jiffies when it was listed
+ * @partial_since: jiffies when it was listed; later if it had to wait for its turn
  * @evicted: the link is dropped because its peer does not complete it
  * @batch: messages of this pass
  * @acked: newest acknowledgment of the peer
@@ -255,7 +256,7 @@ struct rds_ib_rbuf {
  * @ask: the peer wants an acknowledgment of something completed
  * @waiting: frames that were received and not handled, the oldest entries of @ring
  * @held: the first of them could not be handled in this pass
- * @starved: since when no buffer is posted (jiffies), 0 = some are
+ * @starved: since when the peer has no buffer to use (jiffies), 0 = it has
  * @dead: nothing is delivered any more
  */
 struct rds_ib_rx {
@@ -263,6 +264,7 @@ struct rds_ib_rx {
 	struct rds_ib_rbuf *bufs;
 	struct rds_ib_bufs hdrs;
 	u32 target;
+	u32 spare;
 	struct rds_incoming *inc;
 	u8 *data;
 	struct rds_hdr hdr;

@@ -433,7 +433,8 @@ int rds_ib_link_setup(struct rds_ib_link *l)
 
 	if (!rds_ib_link_charge(l, sends, recvs, ops))
 		return -ENOSPC;
-	rds_ib_credit_init(&l->credit, min(recvs, RDS_IB_FIRST_TARGET));
+	/* As many as it has when memory is short. */
+	rds_ib_credit_init(&l->credit, min(recvs, RDS_IB_OWN_BUFFERS));
 	err = rds_ib_tx_init(l, sends);
 	if (!err)
 		err = rds_ib_rx_init(l, recvs);

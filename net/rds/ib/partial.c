@@ -5,7 +5,8 @@
  * They are charged to the namespace, up to max_peer_bytes.  Above it only the oldest of them is
  * received further, so there is always one that can be completed; and if its peer takes too long
  * over it while others wait, its link is dropped, without loss: what is not complete was not
- * acknowledged.
+ * acknowledged.  Who had to wait until it was the oldest is given time from then on: less, for
+ * there may be many who only pretend.
  */
 #include "ib.h"
 
@@ -13,22 +14,38 @@
 #define RDS_IB_CHARGE		(16 * RDS_IB_FRAG)
 /* The oldest partial message may take so long while others wait. */
 #define RDS_IB_PARTIAL_MAX	(5 * HZ)
+/* It may take so long in any case after it became the oldest. */
+#define RDS_IB_PARTIAL_TURN	(2 * HZ)
 
 static DEFINE_SPINLOCK(rds_ib_partial_lock);	/* the list; charged, evicted */
 static LIST_HEAD(rds_ib_partials);
 
+static struct rds_ib_rx *rds_ib_oldest_locked(void)
+{
+	lockdep_assert_held(&rds_ib_partial_lock);
+	return list_first_entry_or_null(&rds_ib_partials, struct rds_ib_rx, partial_node);
+}
+
 /* Somebody waits for memory: is the oldest message one that its peer leaves us with? */
 static void rds_ib_evict_locked(void)
 {
-	struct rds_ib_rx *rx = list_first_entry_or_null(&rds_ib_partials, struct rds_ib_rx,
-							partial_node);
+	struct rds_ib_rx *rx = rds_ib_oldest_locked();
 
-	lockdep_assert_held(&rds_ib_partial_lock);
 	if (!rx || rx->evicted || time_before(jiffies, rx->partial_since + RDS_IB_PARTIAL_MAX))
 		return;
 	rx->evicted = true;
 	rds_ib_count(RDS_IB_PARTIAL_EVICTED);
 	rds_ib_link_drop(container_of(rx, struct rds_ib_link, rx), -ENOBUFS);
+}
+
+/* The oldest message is gone: the next one may go on now, and could not before. */
+static void rds_ib_next_turn_locked(void)
+{
+	unsigned long since = jiffies - (RDS_IB_PARTIAL_MAX - RDS_IB_PARTIAL_TURN);
+	struct rds_ib_rx *rx = rds_ib_oldest_locked();
+
+	if (rx && time_before(rx->partial_since, since))
+		rx->partial_since = since;
 }
 
 /**
@@ -69,11 +86,15 @@ bool rds_ib_partial_charge(struct rds_ib_link *l, u32 bytes)
 void rds_ib_partial_done(struct rds_ib_link *l)
 {
 	struct rds_ib_rx *rx = &l->rx;
+	bool oldest;
 
 	if (!rx->charged)
 		return;
 	spin_lock_bh(&rds_ib_partial_lock);
+	oldest = rx == rds_ib_oldest_locked();
 	list_del_init(&rx->partial_node);
+	if (oldest)
+		rds_ib_next_turn_locked();
 	spin_unlock_bh(&rds_ib_partial_lock);
 	rds_path_uncharge(l->ib->path, rx->charged);
 	rx->charged = 0;

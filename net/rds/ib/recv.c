@@ -2,8 +2,8 @@
 /*
  * RDS over verbs: receive.
  *
- * A receive buffer is a header and a page.  Short payloads are copied out and the buffer is posted
- * again as it is; of longer messages the pages are kept, and others take their place.  Fragments of
+ * A receive buffer is a header and a page.  Short payloads are copied out and the page is posted
+ * again; of longer messages the pages are kept, and others take their place.  Fragments of
  * a message come one behind the other; each repeats the header.
  *
  * A frame whose message finds no room at its receiver, or no memory, is held, and what comes behind
@@ -26,7 +26,7 @@
 
 /* Payloads up to this size are copied. */
 #define RDS_IB_LINEAR_MAX	2048U
-/* A link without a posted buffer is given up after this if that keeps others waiting. */
+/* A link without a buffer to use is given up after this if that keeps others waiting. */
 #define RDS_IB_STARVED_MAX	(5 * HZ)
 /* A message that is not charged is tried again after this. */
 #define RDS_IB_CHARGE_DELAY	(HZ / 10 + 1)
@@ -133,14 +133,16 @@ static bool rds_ib_rbuf_fill(struct rds_ib_link *l, struct rds_ib_rbuf *b, gfp_t
 {
 	struct ib_device *dev = l->rdev->dev;
 
-	if (b->page)
+	if (b->page)		/* a spare one */
 		return true;
 	b->page = rds_ib_page_alloc(rds_ib_ring_used(&l->rx.ring) < RDS_IB_OWN_BUFFERS, gfp);
 	if (!b->page)
 		return false;
 	b->dma = ib_dma_map_page(dev, b->page, 0, RDS_IB_FRAG, DMA_FROM_DEVICE);
-	if (!ib_dma_mapping_error(dev, b->dma))
+	if (!ib_dma_mapping_error(dev, b->dma)) {
+		l->rx.spare++;
 		return true;
+	}
 	rds_ib_page_free(b->page);
 	b->page = NULL;
 	return false;
@@ -150,6 +152,31 @@ static void rds_ib_rbuf_unmap(struct rds_ib_link *l, struct rds_ib_rbuf *b)
 {
 	ib_dma_unmap_page(l->rdev->dev, b->dma, RDS_IB_FRAG, DMA_FROM_DEVICE);
 	b->page = NULL;
+}
+
+/*
+ * The oldest buffer was used and its page was not kept.  It goes where the next one will be
+ * posted that has none, so that a link has as many pages as it ever has buffers posted; above the
+ * bound as few as are its own.
+ */
+static void rds_ib_rbuf_spare(struct rds_ib_link *l, struct rds_ib_rbuf *b)
+{
+	struct rds_ib_rx *rx = &l->rx;
+	struct rds_ib_rbuf *to = &rx->bufs[rds_ib_ring_slot(&rx->ring, rx->ring.head + rx->spare)];
+	struct page *page = b->page;
+
+	if (!page)
+		return;
+	if (rds_ib_ring_used(&rx->ring) + rx->spare > RDS_IB_OWN_BUFFERS &&
+	    rds_ib_rx_pages() > READ_ONCE(rds_ib_sysctl_max_recv_allocation)) {
+		rds_ib_rbuf_unmap(l, b);
+		rds_ib_page_free(page);
+		return;
+	}
+	b->page = NULL;
+	to->page = page;
+	to->dma = b->dma;
+	rx->spare++;
 }
 
 /* Post the buffer of the next position: 0, -ENOMEM or another -errno. */
@@ -178,6 +205,8 @@ static int rds_ib_post_one(struct rds_ib_link *l, gfp_t gfp)
 	err = ib_post_recv(l->qp, &wr, NULL);
 	if (err)
 		rds_ib_ring_untake(&rx->ring, 1);
+	else
+		rx->spare--;
 	return err;
 }
 
@@ -232,19 +261,31 @@ static void rds_ib_replenish(struct rds_ib_link *l)
 	    rds_ib_rx_pages() < READ_ONCE(rds_ib_sysctl_max_recv_allocation) / 2)
 		rx->target = min(rx->target * 2, rx->ring.nr);
 	rds_ib_count(RDS_IB_RX_REFILL_FROM_CQ);
-	if (rds_ib_refill(l, GFP_ATOMIC))
+	/* With as many as are its own it waits for what comes, and asks for more then. */
+	if (rds_ib_refill(l, GFP_ATOMIC) || rds_ib_rx_posted(l) >= RDS_IB_OWN_BUFFERS)
 		return;
 	rds_ib_count(RDS_IB_RX_NOMEM);
 	rds_ib_count(RDS_IB_RX_REFILL_FROM_THREAD);
 	rds_ib_retry_later(l, RDS_IB_RETRY_DELAY);
 }
 
-/* After that: the peer's device waits for us.  For how long already, and does it matter? */
+/* All buffers that the peer will use are used up. */
+static bool rds_ib_rx_empty(struct rds_ib_link *l)
+{
+	u32 kept;
+
+	spin_lock_bh(&l->lock);
+	kept = rds_ib_credit_kept(&l->credit);
+	spin_unlock_bh(&l->lock);
+	return rds_ib_rx_posted(l) <= kept;
+}
+
+/* After that: the peer waits for us.  For how long already, and does it matter? */
 static void rds_ib_rx_starving(struct rds_ib_link *l)
 {
 	struct rds_ib_rx *rx = &l->rx;
 
-	if (rx->dead || test_bit(RDS_IB_CLOSING, &l->flags) || rds_ib_rx_posted(l)) {
+	if (rx->dead || test_bit(RDS_IB_CLOSING, &l->flags) || !rds_ib_rx_empty(l)) {
 		rx->starved = 0;
 		return;
 	}
@@ -441,6 +482,7 @@ static void rds_ib_rx_next(struct rds_ib_link *l, const struct rds_hdr *h)
 	if (rx->held)
 		return;
 	rx->waiting--;
+	rds_ib_rbuf_spare(l, b);
 	rds_ib_ring_free(&rx->ring, 1);
 }
 
