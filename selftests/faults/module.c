@@ -202,16 +202,16 @@ static int all_points(const struct subject *s)
 /* A device for rds_rdma to find. */
 static int rxe_add(void)
 {
-	return system("ip link add " NETDEV " type veth peer name rdsm1 &&"
-		      "ip addr add 10.6.0.1/24 dev " NETDEV " &&"
-		      "ip addr add fd06::1/64 dev " NETDEV " nodad &&"
-		      "ip link set " NETDEV " up && ip link set rdsm1 up &&"
-		      "rdma link add rxe_m type rxe netdev " NETDEV);
+	return system("ip link add " NETDEV " type veth peer name rdsm1") ||
+	       system("ip addr add 10.6.0.1/24 dev " NETDEV) ||
+	       system("ip addr add fd06::1/64 dev " NETDEV " nodad") ||
+	       system("ip link set " NETDEV " up && ip link set rdsm1 up") ||
+	       system("rdma link add rxe_m type rxe netdev " NETDEV);
 }
 
 static int rxe_del(void)
 {
-	return system("rdma link del rxe_m; ip link del " NETDEV);
+	return system("rdma link del rxe_m && ip link del " NETDEV);
 }
 
 FIXTURE(module) { int unused; };

@@ -420,6 +420,52 @@ TEST_F(wire, bad_frames__end_the_link)
 	EXPECT_EQ(-1, recv(self->fd, in, sizeof(in), MSG_DONTWAIT));
 }
 
+#define MUTE	20
+
+/* Milliseconds until a peer that comes now is served, or -1. */
+static int served(struct peer *p, int fd)
+{
+	__s64 start = now_ms();
+	struct frame_hdr h;
+	char in[8];
+
+	if (peer_connect(p, B4) || skip_map(p))
+		return -1;
+	h = frame(1, 2, 9, PORT, 0);
+	if (peer_send(p, &h, "hi", 2) || recv_wait(fd, in, sizeof(in)) != 2)
+		return -1;
+	return now_ms() - start;
+}
+
+/*
+ * Links that go, whose peers do not confirm that: a fifth of a second is waited for each.  For one
+ * after the other that would be four, and nobody else is held up.
+ */
+TEST_F(wire, links_that_go__hold_up_nobody)
+{
+	static struct peer mute[MUTE], other;
+	int i, before, after;
+
+	before = served(self->p, self->fd);
+	ASSERT_LE(0, before);
+	for (i = 0; i < MUTE; i++) {
+		ASSERT_EQ(0, peer_connect(&mute[i], B4));
+		ASSERT_EQ(0, skip_map(&mute[i]));
+	}
+	for (i = 0; i < MUTE; i++)
+		ASSERT_EQ(0, send_bad(&mute[i], &bad[0]));
+	after = served(&other, self->fd);
+	EXPECT_LE(0, after);
+	/* all were told, and none answered */
+	for (i = 0; i < MUTE; i++)
+		EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, peer_event(&mute[i], PEER_WAIT));
+	TH_LOG("served after %d ms, without them after %d", after, before);
+	EXPECT_GT(MUTE * 150 * slow(), after - before);
+	peer_close(&other);
+	for (i = 0; i < MUTE; i++)
+		peer_close(&mute[i]);
+}
+
 /* A message that invalidates a region on its way is no frame, though its key is right. */
 TEST_F(wire, bad_frames__invalidation)
 {

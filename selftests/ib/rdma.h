@@ -38,24 +38,17 @@ static inline ssize_t send_rdma(int fd, __u64 cookie, __u64 raddr, const void *m
 
 #define NOTE_END	(offsetof(struct rds_rdma_notify, status) + sizeof(__s32))
 
-/* The next notification, within the deadline: its status, or -1.  Data would be a failure, too. */
-static inline int next_note(int fd, __u64 *token)
+#define NOTE_SPACE	CMSG_SPACE(sizeof(struct rds_rdma_notify))
+
+/* The status of the notification that was received, or -1.  Data would be a failure, too. */
+static inline int note_of(struct rx *rx, __u64 *token)
 {
-	__s64 end = now_ms() + WAIT_MS;
 	struct rds_rdma_notify n;
 	struct cmsghdr *h;
-	struct rx rx;
-	char b[64];
 
-	/* POLLIN may have another reason */
-	while (rx_msg_ctl(fd, b, sizeof(b), MSG_DONTWAIT, &rx, CMSG_SPACE(sizeof(n))) < 0) {
-		if (errno != EAGAIN || now_ms() > end)
-			return -1;
-		poll_for(fd, POLLIN, 100);
-	}
-	if (rx.ret)
+	if (rx->ret)
 		return -1;
-	h = CMSG_FIRSTHDR(&rx.m);
+	h = CMSG_FIRSTHDR(&rx->m);
 	if (!h || h->cmsg_level != SOL_RDS || h->cmsg_type != RDS_CMSG_RDMA_STATUS ||
 	    h->cmsg_len != CMSG_LEN(sizeof(n)))
 		return -1;
@@ -66,6 +59,22 @@ static inline int next_note(int fd, __u64 *token)
 	if (token)
 		*token = n.user_token;
 	return n.status;
+}
+
+/* The next notification, within the deadline: its status, or -1. */
+static inline int next_note(int fd, __u64 *token)
+{
+	__s64 end = now_ms() + WAIT_MS;
+	struct rx rx;
+	char b[64];
+
+	/* POLLIN may have another reason */
+	while (rx_msg_ctl(fd, b, sizeof(b), MSG_DONTWAIT, &rx, NOTE_SPACE) < 0) {
+		if (errno != EAGAIN || now_ms() > end)
+			return -1;
+		poll_for(fd, POLLIN, 100);
+	}
+	return note_of(&rx, token);
 }
 
 /* Nothing to be read, now. */

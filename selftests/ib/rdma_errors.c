@@ -394,6 +394,48 @@ static int limited(void *arg)
 	return 0;
 }
 
+/* Records share nothing: that of a link that is down has the addresses only (B6). */
+TEST_F(rdma, records__of_a_link_that_is_down)
+{
+	static const unsigned char none[sizeof(struct rds6_info_rdma_connection)];
+	struct rds6_info_rdma_connection *r6;
+	struct rds_info_rdma_connection *r4;
+	__be32 down4 = inet_addr("10.5.0.77");
+	int i, n, up = 0, down = 0, seen, fd;
+	socklen_t len;
+	void *p;
+
+	fd = rds_bound(A4, 0);
+	ASSERT_FD(fd);
+	ASSERT_EQ(1, send_to(fd, "10.5.0.77", 9, "x", 1, MSG_DONTWAIT));
+	ASSERT_EQ(1, send(self->a, "x", 1, 0));
+	ASSERT_EQ(1, send(self->b, "x", 1, 0));
+	ASSERT_TRUE(WAIT_UNTIL(poll_for(self->a, POLLIN, 100) && poll_for(self->b, POLLIN, 100)));
+	ASSERT_EQ(sizeof(*r4), info_get(fd, RDS_INFO_IB_CONNECTIONS, &p, &len));
+	for (r4 = p, n = len / sizeof(*r4), i = 0; i < n; i++) {
+		up += r4[i].dst_addr == inet_addr(B4) && r4[i].max_send_wr && r4[i].dst_gid[15];
+		if (r4[i].dst_addr != down4)
+			continue;
+		down++;
+		EXPECT_EQ(0, memcmp(none, r4[i].src_gid, sizeof(*r4) - 8));
+	}
+	free(p);
+	EXPECT_EQ(1, up);
+	/* one from here, and one from elsewhere of a test before */
+	EXPECT_LE(1, down);
+	seen = down;
+	ASSERT_EQ(sizeof(*r6), info_get(fd, RDS6_INFO_IB_CONNECTIONS, &p, &len));
+	for (r6 = p, n = len / sizeof(*r6), i = 0; i < n; i++) {
+		if (memcmp((char *)&r6[i].dst_addr + 12, &down4, 4))
+			continue;
+		down++;
+		EXPECT_EQ(0, memcmp(none, r6[i].src_gid, sizeof(*r6) - 32));
+	}
+	free(p);
+	EXPECT_EQ(2 * seen, down);
+	close(fd);
+}
+
 TEST_F(rdma, memlock__operations)
 {
 	EXPECT_EQ(0, reap(spawn(limited, self->src)));

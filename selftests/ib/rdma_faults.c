@@ -3,7 +3,7 @@
 /*
  * Memory that runs out, and user memory that faults, at every point of the calls that make
  * regions and operations, and in the kernel's workers: an error is told, nothing stays pinned,
- * charged or registered, and the same call succeeds the next time.
+ * charged or registered, and the same call succeeds the next time.  With RDS_SOAK every point.
  *
  * rxe itself is not made for this: without memory it warns of a status that it has not set, and
  * breaks queue pairs that are not ours.
@@ -85,6 +85,114 @@ TEST_F_TIMEOUT(rdma, free_mr__each_fault, 100)
 	}
 	EXPECT_EQ(1, faults);
 	EXPECT_EQ(self->pinned, pinned());
+}
+
+/* A region for one peer: a fault that is told leaves none. */
+TEST_F_TIMEOUT(rdma, get_mr_for_dest__each_fault, 100)
+{
+	struct rds_get_mr_for_dest_args d = {
+		.vec = { (long)self->src + 5, 60000 }, .flags = RDS_RDMA_USE_ONCE,
+	};
+	int nth, faults, ret, err;
+	bool was_hit = true;
+	__u64 c;
+
+	NEED_FAULTS();
+	memset(self->src, 1, MIB);
+	d.cookie_addr = (long)&c;
+	mkaddr((void *)&d.dest_addr, variant->baddr, PORT_B);
+	for (nth = 1, faults = 0; was_hit && nth < NTH_MAX; nth++) {
+		arm(nth);
+		ret = setsockopt(self->a, SOL_RDS, RDS_GET_MR_FOR_DEST, &d, sizeof(d));
+		err = errno;
+		was_hit = hit();
+		if (ret) {
+			ASSERT_TRUE(was_hit);
+			EXPECT_TRUE(sane(err)) TH_LOG("nth %d: %s", nth, strerror(err));
+			faults++;
+		} else {
+			ASSERT_EQ(0, free_mr(self->a, c, RDS_RDMA_INVALIDATE));
+		}
+		EXPECT_EQ(0, free_mr(self->a, 0, 0));
+		EXPECT_EQ(self->pinned, pinned());
+	}
+	TH_LOG("%d of %d faults told", faults, nth - 1);
+	EXPECT_LT(3, faults);
+	EXPECT_FALSE(was_hit);
+}
+
+/* A message that names a key comes with it, or does not come. */
+TEST_F_TIMEOUT(rdma, send_dest__each_fault, 100)
+{
+	int nth, faults, err;
+	bool was_hit = true;
+	struct rx rx;
+	__u64 c;
+
+	NEED_FAULTS();
+	ASSERT_EQ(0, get_mr(self->a, self->src + 5, 60000, 0, &c));
+	for (nth = 1, faults = 0; was_hit && nth < NTH_MAX; nth++) {
+		arm(nth);
+		err = ERR_OF(send_cmsg(self->a, NULL, 0, "dest", 4, 0, RDS_CMSG_RDMA_DEST, &c,
+				       sizeof(c)));
+		was_hit = hit();
+		if (err) {
+			ASSERT_TRUE(was_hit);
+			EXPECT_TRUE(sane(err)) TH_LOG("nth %d: %s", nth, strerror(err));
+			EXPECT_TRUE(quiet(self->b));
+			faults++;
+			continue;
+		}
+		ASSERT_TRUE(poll_for(self->b, POLLIN, WAIT_MS) & POLLIN);
+		ASSERT_EQ(4, rx_msg(self->b, b, sizeof(b), 0, &rx));
+		EXPECT_EQ(c, rx_cookie(&rx));
+	}
+	TH_LOG("%d of %d faults told", faults, nth - 1);
+	EXPECT_LT(2, faults);
+	EXPECT_FALSE(was_hit);
+	EXPECT_TRUE(all_acked(self->a));
+	EXPECT_TRUE(quiet(self->b));
+	EXPECT_EQ(0, free_mr(self->a, c, RDS_RDMA_INVALIDATE));
+}
+
+/* A notification that could not be stored is told the next time; each once. */
+TEST_F_TIMEOUT(rdma, note__each_fault, 100)
+{
+	int nth, faults, tries;
+	bool was_hit = true;
+	__u64 c, token;
+	struct rx rx;
+
+	NEED_FAULTS();
+	memset(self->src, 1, PG);
+	ASSERT_EQ(0, get_mr(self->b, self->dst, MIB, 0, &c));
+	for (nth = 1, faults = 0; was_hit && nth < NTH_MAX; nth++) {
+		ASSERT_EQ(1, send_rdma(self->a, c, 0, self->src, 100, W | N, nth, "n", 1));
+		for (tries = 0; tries < 100; tries++) {
+			poll_for(self->a, POLLIN, WAIT_MS / 100);
+			arm(nth);
+			rx_msg_ctl(self->a, b, sizeof(b), MSG_DONTWAIT, &rx, NOTE_SPACE);
+			was_hit = hit();
+			if (was_hit || rx.ret >= 0 || rx.err != EAGAIN)
+				break;
+		}
+		token = 0;
+		if (rx.ret < 0) {
+			ASSERT_TRUE(was_hit);
+			EXPECT_TRUE(sane(rx.err)) TH_LOG("nth %d: %s", nth, strerror(rx.err));
+			faults++;
+			EXPECT_EQ(0, next_note(self->a, &token));
+		} else {
+			EXPECT_EQ(0, note_of(&rx, &token));
+		}
+		EXPECT_EQ(nth, token);
+		EXPECT_TRUE(quiet(self->a));
+		EXPECT_EQ(1, recv_wait(self->b, b, 8));
+	}
+	TH_LOG("%d of %d faults told", faults, nth - 1);
+	EXPECT_LT(0, faults);
+	EXPECT_FALSE(was_hit);
+	EXPECT_EQ(0, free_mr(self->b, c, RDS_RDMA_INVALIDATE));
 }
 
 enum { WRITE, READ, ATOMIC, MAP };

@@ -209,7 +209,8 @@ static size_t cmsg_data(struct thread *t, int type, u64 s, char *buf)
 		.cookie_addr = cookie_place(t, s), .flags = flags_of(s),
 	};
 	struct rds_atomic_args at = {
-		.cookie = known(mix(s)), .local_addr = pointer(t, mix(s + 4)) & (s & 1 ? ~7ULL : ~0ULL),
+		.cookie = known(mix(s)),
+		.local_addr = pointer(t, mix(s + 4)) & (s & 1 ? ~7ULL : ~0ULL),
 		.remote_addr = verbs && s & 6 ? s >> 8 & 0xf8 : s, .flags = flags_of(s),
 	};
 	struct rds_rdma_args rdma;

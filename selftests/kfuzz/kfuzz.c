@@ -156,6 +156,14 @@ static void progress(double start)
 	fflush(stdout);
 }
 
+/* Over verbs the check for RDMA wants some programs, on a slow machine as well. */
+#define LEAST_PROGS	400
+
+static bool goes_on(double passed, double seconds)
+{
+	return passed < seconds || (verbs && nr_run < LEAST_PROGS && passed < 4 * seconds);
+}
+
 static bool fuzz(double seconds)
 {
 	double start = now(), next = 1;
@@ -167,7 +175,7 @@ static bool fuzz(double seconds)
 			return false;
 	printf("# saved corpus: %u programs\n", nr_saved);
 	progress(start);
-	while (now() - start < seconds) {
+	while (goes_on(now() - start, seconds)) {
 		choose(&p);
 		if (!one(&p, true))
 			return false;
