@@ -13,7 +13,7 @@ NAMES=()
 
 ALONE=$((LINKS - 1))	# the last one has namespaces of its own: their counters are of all links
 
-# ends K: the namespaces that the K-th link joins
+# ends K: END, the namespaces that the K-th link joins
 ends() {
 	[ "$1" -lt $ALONE ] && END=(n1 n2) || END=(n3 n4)
 }
@@ -44,7 +44,7 @@ begin() {
 
 	shift
 	NAMES+=("$name")
-	ends $k
+	ends "$k"
 	for ns in "${END[@]}"; do
 		tc -n "$ns" qdisc replace dev "f$k" root netem limit 10000 "$@" || return 1
 	done

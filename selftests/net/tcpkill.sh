@@ -37,9 +37,9 @@ killed() {
 
 # hit NS: the sentence of rdsmisc, "KILLED connections killed in HITS of ROUNDS rounds"
 hit() {
-	local n word
+	local n hits rounds
 
-	read -r n word word word hits word rounds word <"$T/kill.$1"
+	read -r n _ _ _ hits _ rounds _ <"$T/kill.$1"
 	[ "$n" -gt 0 ] && [ "$rounds" -ge "$SECONDS_OF_IT" ] && [ $((2 * hits)) -ge "$rounds" ]
 }
 
