@@ -93,14 +93,16 @@ closed() {
 # ---- links
 
 misplaced() {
-	local rc=0
+	local rc=0 was
 
+	was=$(counter n3 link_misplaced)
 	receiver placed 7700 3 || return 1
 	echo >&9
 	program misplaced n1 room.py misplaced 10.1.0.1 10.1.0.3 7700
 	busywait 30 said misplaced dropped || rc=1
 	busywait 30 said misplaced kept || rc=1
 	busywait 30 said placed "got 3" || rc=1
+	will_count 5 link_misplaced "$was" 1 || rc=1
 	end misplaced
 	end placed
 	return $rc
@@ -173,10 +175,13 @@ program ports n1 room.py ports 10.1.0.1 10.1.0.3 7600
 busywait 60 said ports sent
 check "and their history is bounded" busywait 20 delta recv_flow_limit "$flows" -ge 1
 end ports
+timeouts=$(counter n3 tcp_drain_timeout)
 check "slow tear-downs keep nobody waiting" stubborn
-end stubborn
 check "a link on the wrong path is taken down" misplaced
 check "a peer that comes again and again: nothing it said is lost" revenants
+check "who does not end his side is given up, and counted" \
+	will_count 10 tcp_drain_timeout "$timeouts" $((HOARDERS / 2))
+end stubborn
 check "a new flow to the victim" duplex after n2 10.1.0.2 n3 10.1.0.3 200
 moved
 ktap_finish

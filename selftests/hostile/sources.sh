@@ -50,6 +50,12 @@ room_made() {
 	[ $(($(refusals) + $(counter n3 conn_expired))) -ge $((made + SOURCES / 20)) ]
 }
 
+# The victim calls nobody here by itself: who is refused has called.
+all_reset() {
+	note "$(($(refusals) - refused)) refused, $(($(counter n3 tcp_accept_refused) - resets)) reset"
+	[ $(($(refusals) - refused)) -eq $(($(counter n3 tcp_accept_refused) - resets)) ]
+}
+
 wrong_way() {
 	n4 timeout 60 "$BIN/rdspeer" non-canonical 10.1.0.4:0 10.1.0.3:0 7000 0 \
 		>"$T/peer" 2>&1 </dev/null
@@ -80,10 +86,13 @@ if ours; then
 	n3 sysctl -qw net.rds.idle_conn_timeout_ms=2000
 	was=$(counters)
 	made=$(($(refusals) + $(counter n3 conn_expired)))
+	refused=$(refusals)
+	resets=$(counter n3 tcp_accept_refused)
 	check "$SOURCES source addresses" flood
 	check "the number of connections is bounded" at_most n3 100
 	check "each is counted, as made or as refused" all_counted
 	check "many were refused or had to go" room_made
+	check "who is refused is reset, and counted" all_reset
 	check "they expire" busywait 20 at_most n3 4
 fi
 check "the honest peer was served all the while" steady honest 2000

@@ -406,6 +406,7 @@ TEST_F(wire, bad_frames__end_the_link)
 	int before;
 	char in[8];
 
+	ASSERT_EQ(0, trace_drops());
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		before = (int)counter(self->fd, bad[i].counter);
 		ASSERT_LE(0, before);
@@ -417,6 +418,7 @@ TEST_F(wire, bad_frames__end_the_link)
 		EXPECT_LT(before, (int)counter(self->fd, bad[i].counter)) TH_LOG("%s", bad[i].name);
 		peer_close(self->p);
 	}
+	EXPECT_TRUE(traced_drops("BAD_CHECKSUM", 1));
 	EXPECT_EQ(-1, recv(self->fd, in, sizeof(in), MSG_DONTWAIT));
 }
 

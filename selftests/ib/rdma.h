@@ -129,6 +129,7 @@ FIXTURE(rdma)
 	int a, b;
 	char *src, *dst;	/* 2 MiB each */
 	long pinned;
+	__s64 regions;
 };
 
 FIXTURE_VARIANT(rdma)
@@ -163,6 +164,7 @@ FIXTURE_SETUP(rdma)
 	ASSERT_EQ(0, rds_connect(self->a, variant->baddr, PORT_B));
 	ASSERT_EQ(0, rds_connect(self->b, variant->aaddr, PORT_A));
 	self->pinned = pinned();
+	self->regions = regions();
 	self->src = pages(2 * MIB);
 	self->dst = pages(2 * MIB);
 }
@@ -175,6 +177,7 @@ FIXTURE_TEARDOWN(rdma)
 		close(self->b);
 	/* operations let go of their pages a moment later */
 	EXPECT_TRUE(WAIT_UNTIL(pinned() == self->pinned));
+	EXPECT_TRUE(WAIT_UNTIL(regions() <= self->regions));
 }
 
 #endif

@@ -12,6 +12,7 @@
 static void refused(struct __test_metadata *_metadata, int a, int b, __u64 cookie, __u64 raddr,
 		    char *mem, unsigned long n, bool write)
 {
+	__s64 dropped = counter(a, "send_op_dropped");
 	char m[8];
 	__u64 t;
 
@@ -25,6 +26,7 @@ static void refused(struct __test_metadata *_metadata, int a, int b, __u64 cooki
 	EXPECT_EQ(0, memcmp(m, "one", 3));
 	ASSERT_EQ(3, recv_wait(b, m, 8));
 	EXPECT_EQ(0, memcmp(m, "two", 3));
+	EXPECT_EQ(dropped + 1, counter(a, "send_op_dropped"));
 	EXPECT_TRUE(all_acked(a));
 	EXPECT_TRUE(quiet(b));
 	EXPECT_TRUE(quiet(a));
@@ -37,6 +39,7 @@ TEST_F_TIMEOUT(rdma, refused__keys_and_bounds, 200)
 {
 	__u64 c, d;
 
+	ASSERT_EQ(0, trace_drops());
 	memset(self->dst, 1, MIB);
 	ASSERT_EQ(0, get_mr(self->b, self->dst + 100, 10000, 0, &c));
 	REFUSED(c ^ 0x1, 0, self->src, 100, true);
@@ -51,6 +54,7 @@ TEST_F_TIMEOUT(rdma, refused__keys_and_bounds, 200)
 	REFUSED(c & 0xffffffff, 0, self->src, 200, true);
 	REFUSED(c, 1ULL << 32, self->src, 100, true);
 	REFUSED(c, -(1ULL << 40), self->src, 100, false);
+	EXPECT_TRUE(traced_drops("OP", 11));
 	/* exactly all of it is well */
 	ASSERT_EQ(1, send_rdma(self->a, c, 0, self->src, 10000, W | N, 0, "x", 1));
 	EXPECT_EQ(0, next_note(self->a, NULL));

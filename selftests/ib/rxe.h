@@ -109,6 +109,36 @@ static inline long pinned(void)
 	return got - put;
 }
 
+/* Objects of the device that regions have. */
+static inline __s64 regions(void)
+{
+	int fd = rds_socket();
+	__s64 n = counter(fd, "ib_rdma_mr_8k_alloc") - counter(fd, "ib_rdma_mr_8k_free") +
+		  counter(fd, "ib_rdma_mr_1m_alloc") - counter(fd, "ib_rdma_mr_1m_free");
+
+	close(fd);
+	return n;
+}
+
+/* Drops are traced in an instance of its own: other tests leave theirs off, or small. */
+#define TRACING	"/sys/kernel/tracing"
+#define DROPS	TRACING "/instances/ib"
+
+static inline int trace_drops(void)
+{
+	return run_cmd("[ -d " TRACING "/events ] || mount -t tracefs tracefs " TRACING
+		       "; mkdir -p " DROPS " && echo >" DROPS "/trace && echo 1 >" DROPS
+		       "/events/rds/rds_drop/enable");
+}
+
+/* Were there @n for this reason?  The end of tracing. */
+static inline bool traced_drops(const char *reason, int n)
+{
+	bool ok = !run_cmd("[ $(grep -c 'reason=%s$' " DROPS "/trace) = %d ]", reason, n);
+
+	return !run_cmd("rmdir " DROPS) && ok;
+}
+
 static inline int get_mr(int fd, const void *p, __u64 len, __u64 flags, __u64 *cookie)
 {
 	struct rds_get_mr_args a = {

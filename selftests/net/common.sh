@@ -127,6 +127,25 @@ no_stalls() {
 	done
 }
 
+# counted NAME BEFORE LEAST: has the counter grown by so many since it was BEFORE?
+counted() {
+	local now
+
+	now=$(counter - "$1") || return 1
+	echo "$1: $2 -> $now, at least $3 more are wanted" >"$T/counted"
+	[ $((now - $2)) -ge "$3" ]
+}
+
+# will_count SECONDS NAME BEFORE LEAST: it will have within so many seconds
+will_count() {
+	local rc
+
+	busywait "$1" counted "${@:2}"
+	rc=$?
+	show_file "$T/counted"
+	return $rc
+}
+
 # slab_objects GLOB: objects alive in these slab caches
 slab_objects() {
 	local c n sum=0

@@ -9,12 +9,25 @@ PAIRS=20
 ROUNDS=50
 ROUNDS=$((ROUNDS + 200 * ${RDS_SOAK:-0}))
 
+# crossed ADDR1 ADDR2 ROUNDS PAIRS LEAST: so many times the larger address dialled too, while the
+# smaller one, who had a message to send in the same instant, did.
 crossed() {
-	"$BIN/rdsmisc" crossed n1 "$1:5000" n2 "$2:5000" "$3" "$4" >"$T/crossed" 2>&1
-	local rc=$?
+	local rc knocks
 
+	knocks=$(counter - tcp_accept_nudge) || return 1
+	"$BIN/rdsmisc" crossed n1 "$1:5000" n2 "$2:5000" "$3" "$4" >"$T/crossed" 2>&1
+	rc=$?
 	show_file "$T/crossed"
-	return $rc
+	both_dialled "$knocks" "$5" && return $rc
+}
+
+# both_dialled BEFORE LEAST
+both_dialled() {
+	local now
+
+	now=$(counter - tcp_accept_nudge) || return 1
+	note "both ends dialled $((now - $1)) times, $2 at least are wanted"
+	[ $((now - $1)) -ge "$2" ]
 }
 
 # Pairs of addresses side by side, each with a life of its own.
@@ -28,7 +41,7 @@ delayed() {
 		ip -n n$end -batch "$T/batch" || return 1
 		n$end tc qdisc replace dev eth0 root netem limit 10000 delay 25ms 25ms || return 1
 	done
-	crossed 10.2.0.1 10.2.0.2 "$ROUNDS" "$PAIRS" || rc=1
+	crossed 10.2.0.1 10.2.0.2 "$ROUNDS" "$PAIRS" $((PAIRS * ROUNDS / 10)) || rc=1
 	n1 tc qdisc del dev eth0 root
 	n2 tc qdisc del dev eth0 root
 	MOVED=$((MOVED + PAIRS * ROUNDS * 2))
@@ -37,7 +50,7 @@ delayed() {
 
 # First contact: no state of any kind between the two addresses yet.
 first_contact() {
-	local i end
+	local i end knocks
 
 	for end in 1 2; do
 		for i in $(seq 20); do
@@ -45,22 +58,24 @@ first_contact() {
 		done >"$T/batch"
 		ip -n n$end -batch "$T/batch" || return 1
 	done
+	knocks=$(counter - tcp_accept_nudge) || return 1
 	"$BIN/rdsmisc" contacts n1 n2 20 >"$T/contacts" 2>&1 || {
 		show_file "$T/contacts"
 		return 1
 	}
 	show_file "$T/contacts"
 	MOVED=$((MOVED + 40))
+	both_dialled "$knocks" 2
 }
 
 ktap_header
 setup_pair
 if ours; then
 	check "reconnected from both ends at once, 100 times" \
-		crossed 10.1.0.1 10.1.0.2 100 1
+		crossed 10.1.0.1 10.1.0.2 100 1 20
 	MOVED=$((MOVED + 200))
 	check "the same over IPv6, 50 times" \
-		crossed '[fd00:1::1]' '[fd00:1::2]' 50 1
+		crossed '[fd00:1::1]' '[fd00:1::2]' 50 1 5
 	MOVED=$((MOVED + 100))
 	check "$PAIRS pairs reconnected $ROUNDS times each, packets take 0 to 50 ms" delayed
 	check "first contact from both ends at once, 20 pairs" first_contact

@@ -13,19 +13,21 @@
 
 #include "killtcp.h"
 
-/* killtcp EVERY_MS SECONDS: prints how many were destroyed. */
+/* killtcp EVERY_MS SECONDS: prints how many were destroyed, and in how many of the rounds any. */
 static int cmd_killtcp(char **a)
 {
 	double end = ts_now() + atof(a[1]);
-	unsigned int killed = 0, rounds = 0;
+	unsigned int killed = 0, rounds = 0, hits = 0, n;
 	int fd = diag_open();
 
 	do {
-		killed += kill_all(fd, NULL);
+		n = kill_all(fd, NULL);
+		killed += n;
+		hits += n > 0;
 		rounds++;
 		usleep(atof(a[0]) * 1000);
 	} while (ts_now() < end);
-	printf("%u connections killed in %u rounds\n", killed, rounds);
+	printf("%u connections killed in %u of %u rounds\n", killed, hits, rounds);
 	return 0;
 }
 

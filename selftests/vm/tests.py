@@ -28,8 +28,8 @@ COUNTS = """for c in /sys/kernel/slab/rds_* /sys/kernel/slab/RDS /sys/kernel/sla
 	echo 1 2>/dev/null >/proc/sys/vm/stat_refresh
 	awk '/^rds/ { print "references:" $1, $3 }
 		/^nr_foll_pin_acquired/ { a = $2 } /^nr_foll_pin_released/ { r = $2 }
-		/^Mlocked:/ { print "mlocked", $2 } /debug_locks:/ { print "debug_locks", $2 }
-		END { print "pinned", a - r }' /proc/modules /proc/vmstat /proc/meminfo \
+		/debug_locks:/ { print "debug_locks", $2 }
+		END { print "pinned", a - r }' /proc/modules /proc/vmstat \
 		$([ ! -e /proc/lockdep_stats ] || echo /proc/lockdep_stats)"""
 MODPROBE_FAILED = 99
 SOAK_TESTS = "RDS_SOAK"
