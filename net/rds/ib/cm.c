@@ -664,10 +664,15 @@ int rds_ib_listen(void)
 	if (IS_ERR(rds_ib_listener4))
 		return PTR_ERR(rds_ib_listener4);
 	rds_ib_listener6 = rds_ib_listen_on(&in6addr_any, true);
-	if (IS_ERR(rds_ib_listener6)) {
-		pr_info("rds: no connections over IPv6: %ld\n", PTR_ERR(rds_ib_listener6));
-		rds_ib_listener6 = NULL;
+	if (!IS_ERR(rds_ib_listener6))
+		return 0;
+	/* Lack of memory is not lack of IPv6: then there would be none until the next start. */
+	if (rds_ib_listener6 == ERR_PTR(-ENOMEM)) {
+		rdma_destroy_id(rds_ib_listener4);
+		return -ENOMEM;
 	}
+	pr_info("rds: no connections over IPv6: %ld\n", PTR_ERR(rds_ib_listener6));
+	rds_ib_listener6 = NULL;
 	return 0;
 }
 
