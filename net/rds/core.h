@@ -641,10 +641,8 @@ enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr 
 
 /* send.c */
 int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+void rds_linger(struct rds_sock *rs);				/* linger.c */
 int rds_cancel(struct rds_sock *rs, const struct rds_addr *dst);	/* NULL = everything */
-
-/* linger.c */
-void rds_linger(struct rds_sock *rs);
 
 /* recv.c */
 int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags);

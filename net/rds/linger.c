@@ -3,9 +3,9 @@
  * SO_LINGER: how long the end of a socket waits for what it has sent.
  *
  * close() waits as it was told to.  A program that ends without it cannot be interrupted any
- * more, and closes one socket after the other: the time of all of them begins with the first, and
- * there is none if it was killed.  What a thread of the kernel puts last (io_uring, passed descriptors nobody
- * took) does not wait: that thread puts those of the whole machine.
+ * more, and closes one socket after the other: the time of all of them begins with the first,
+ * and there is none if it was killed.  What a thread of the kernel puts last (io_uring, passed
+ * descriptors nobody took) does not wait: that thread puts those of the whole machine.
  */
 #include <linux/hash.h>
 #include <linux/jiffies.h>

@@ -126,7 +126,7 @@ static inline __s64 regions(void)
 
 static inline int trace_drops(void)
 {
-	return run_cmd("[ -d " TRACING "/events ] || mount -t tracefs tracefs " TRACING
+	return run_cmd("[ -d " TRACING "/events ] || mount -t tracefs none " TRACING
 		       "; mkdir -p " DROPS " && echo >" DROPS "/trace && echo 1 >" DROPS
 		       "/events/rds/rds_drop/enable");
 }
