@@ -64,11 +64,18 @@ static bool rds_tcp_parked_waits(struct rds_tcp_path *q, const struct rds_tcp_pa
 
 	*sk = NULL;
 	spin_lock_bh(&q->lock);
-	list_for_each_entry(pk, &q->parked, node)
+	birth = q->sock ? READ_ONCE(q->birth) : 0;
+	list_for_each_entry(pk, &q->parked, node) {
+		/*
+		 * It was moved there behind a newer link, which may wait for @tp: each waits for
+		 * older ones only, or all could wait for ever.
+		 */
+		if (birth && (s32)(pk->birth - birth) < 0)
+			continue;
 		waits |= rds_tcp_older(pk->birth, tp) && rds_tcp_left(pk->sock->sk) &&
 			 rds_tcp_has_bytes(pk->sock->sk);
-	birth = READ_ONCE(q->birth);
-	if (q->sock && birth && rds_tcp_older(birth, tp)) {
+	}
+	if (birth && rds_tcp_older(birth, tp)) {
 		*sk = q->sock->sk;
 		sock_hold(*sk);
 	}
