@@ -80,33 +80,6 @@ def hoard(prefix, victim, port, count):
     say("all dropped")
 
 
-def patient(prefix, victim, port, count):
-    """One begins a message of 1 MiB and never ends it; COUNT others send theirs as they can."""
-    block = bytes(65536)
-    hog = dial("%s%x" % (prefix, 0x1000), victim)
-    hog.sendall(header(1, 1 << 20, 9, int(port)) + bytes(100000))
-    time.sleep(0.3)
-    left = {}
-    for i in range(1, int(count) + 1):
-        s = dial("%s%x" % (prefix, 0x1000 + i), victim)
-        s.sendall(header(1, 1 << 20, 9, int(port)))
-        left[s] = 1 << 20
-    end = time.time() + 30
-    while any(left.values()):
-        for s, n in left.items():
-            if not swallow(s):
-                sys.exit("the victim closed a link that had to wait")
-            try:
-                left[s] -= s.send(block[:n], socket.MSG_DONTWAIT) if n else 0
-            except BlockingIOError:
-                pass
-        if time.time() > end:
-            sys.exit("left: %s" % list(left.values()))
-        time.sleep(0.02)
-    say("all sent")
-    time.sleep(600)
-
-
 def flood(source, victim, port, count, size):
     """COUNT messages of SIZE bytes, numbered, whatever the victim's map says."""
     s = dial(source, victim, 40000 + 8 * (int(port) % 1000))

@@ -42,23 +42,6 @@ hoarded() {
 	busywait 60 said hoard hoarding || { show_file "$T/hoard"; return 1; }
 }
 
-# Who had to wait for the memory that one holds goes on when that is gone, and is not next.
-patient() {
-	local rc=0 evicted lost rmem
-
-	evicted=$(counter n3 tcp_partial_evicted)
-	lost=$(counter n3 recv_drop_no_sock)
-	rmem=$(n3 sysctl -n net.ipv4.tcp_rmem)
-	# or TCP would have all of it by then
-	n3 sysctl -qw net.ipv4.tcp_rmem="4096 65536 65536" net.rds.max_peer_bytes=2097152
-	program patient n1 room.py patient fd00:1:: fd00:1::ffff 7150 5
-	busywait 40 delta recv_drop_no_sock "$lost" -ge 5 || { show_file "$T/delta"; rc=1; }
-	n3 sysctl -qw net.ipv4.tcp_rmem="$rmem" net.rds.max_peer_bytes=4194304
-	delta tcp_partial_evicted "$evicted" -eq 1 || { show_file "$T/delta"; rc=1; }
-	end patient
-	return $rc
-}
-
 # ---- a receiver that does not read
 
 flooded() {
@@ -159,7 +142,6 @@ check "refusals are counted" test "$(counter n3 recv_partial_limit)" -gt "$part"
 check "honest large messages pass" duplex large n2 10.1.0.2 n3 10.1.0.3 100 -S 60000-100000
 check "at the cost of those who never end" test "$(counter n3 tcp_partial_evicted)" -gt "$evicted"
 end hoard
-check "who only had to wait is not dropped" patient
 check "a receiver that does not read: its queue is bounded" flooded
 check "others are served meanwhile" duplex meanwhile n2 10.1.0.2 n3 10.1.0.3 200
 check "nothing was lost" drained

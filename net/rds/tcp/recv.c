@@ -18,8 +18,7 @@
  * Messages received in part are charged to the namespace, up to a bound.  Above it only the
  * oldest of them is received further, so there is always one that can be completed; and if its
  * peer takes too long over it, the link is dropped, without loss: what is not complete was
- * not acknowledged.  Who had to wait until it was the oldest is given time from then on: less,
- * for there may be many who only pretend.
+ * not acknowledged.
  */
 #include <linux/module.h>
 #include <linux/skbuff.h>
@@ -40,8 +39,6 @@
 
 /* How long a message may take when others wait for its memory. */
 #define RDS_TCP_PARTIAL_MAX	(5 * HZ)
-/* One that had to wait until it was the oldest has so much then in any case. */
-#define RDS_TCP_PARTIAL_TURN	(2 * HZ)
 /* Retries get slower, up to this many times the first delay. */
 #define RDS_TCP_PAUSES_MAX	5
 
@@ -303,34 +300,14 @@ static int rds_tcp_charge(struct rds_tcp_pass *pass, u32 len)
 	return 0;
 }
 
-static struct rds_tcp_path *rds_tcp_oldest_locked(struct rds_tcp_net *rn)
-{
-	lockdep_assert_held(&rn->partial_lock);
-	return list_first_entry_or_null(&rn->partials, struct rds_tcp_path, partial_node);
-}
-
-/* The oldest partial message is gone: the next one may go on now, and could not before. */
-static void rds_tcp_next_turn_locked(struct rds_tcp_net *rn)
-{
-	unsigned long since = jiffies - (RDS_TCP_PARTIAL_MAX - RDS_TCP_PARTIAL_TURN);
-	struct rds_tcp_path *tp = rds_tcp_oldest_locked(rn);
-
-	if (tp && time_before(tp->partial_since, since))
-		tp->partial_since = since;
-}
-
 static void rds_tcp_uncharge(struct rds_tcp_path *tp)
 {
 	struct rds_tcp_net *rn = rds_tcp_path_net(tp);
-	bool oldest;
 
 	if (!tp->rx.charged)
 		return;
 	spin_lock_bh(&rn->partial_lock);
-	oldest = tp == rds_tcp_oldest_locked(rn);
 	list_del_init(&tp->partial_node);
-	if (oldest)
-		rds_tcp_next_turn_locked(rn);
 	spin_unlock_bh(&rn->partial_lock);
 	rds_path_uncharge(tp->path, tp->rx.charged);
 	tp->rx.charged = 0;
@@ -342,7 +319,7 @@ static void rds_tcp_evict(struct rds_tcp_net *rn)
 	struct rds_tcp_path *tp;
 
 	spin_lock_bh(&rn->partial_lock);
-	tp = rds_tcp_oldest_locked(rn);
+	tp = list_first_entry_or_null(&rn->partials, struct rds_tcp_path, partial_node);
 	if (tp && !tp->evicted && !READ_ONCE(tp->rx.starved) &&
 	    time_after(jiffies, tp->partial_since + RDS_TCP_PARTIAL_MAX)) {
 		rds_tcp_count(RDS_TCP_PARTIAL_EVICTED);
