@@ -41,7 +41,7 @@ delayed() {
 		ip -n n$end -batch "$T/batch" || return 1
 		n$end tc qdisc replace dev eth0 root netem limit 10000 delay 25ms 25ms || return 1
 	done
-	crossed 10.2.0.1 10.2.0.2 "$ROUNDS" "$PAIRS" $((PAIRS * ROUNDS / 10)) || rc=1
+	crossed 10.2.0.1 10.2.0.2 "$ROUNDS" "$PAIRS" $((PAIRS * ROUNDS / 33)) || rc=1
 	n1 tc qdisc del dev eth0 root
 	n2 tc qdisc del dev eth0 root
 	MOVED=$((MOVED + PAIRS * ROUNDS * 2))
@@ -72,7 +72,7 @@ ktap_header
 setup_pair
 if ours; then
 	check "reconnected from both ends at once, 100 times" \
-		crossed 10.1.0.1 10.1.0.2 100 1 20
+		crossed 10.1.0.1 10.1.0.2 100 1 7
 	MOVED=$((MOVED + 200))
 	check "the same over IPv6, 50 times" \
 		crossed '[fd00:1::1]' '[fd00:1::2]' 50 1 5

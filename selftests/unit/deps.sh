@@ -33,7 +33,7 @@ pure_headers="wire.h cmsg.h sockaddr.h state.h ib/ring.h ib/private.h ib/credit.
 basics="array_size atomic compiler errno in in6 limits nospec rds socket stddef string types unaligned"
 level1="message port pin mr op payload drop notify trace"
 level2="path state conn mprds generation legacy hold expire cong transport"
-level3="send recv sockopt info stats sysctl socket"
+level3="send recv linger sockopt info stats sysctl socket"
 free="deliver loop room main exports"
 
 # result NAME FILE: passes if FILE, a list of findings, is empty
