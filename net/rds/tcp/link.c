@@ -284,7 +284,7 @@ static int rds_tcp_adopt(struct rds_tcp_path *tp)
 	int err;
 
 	rds_tcp_ask_turn(tp);
-	if (tp->rx.narrow) {
+	if (tp->narrow) {
 		err = rds_tcp_sort(tp);
 		if (err) {
 			schedule_timeout_uninterruptible(RDS_TCP_RETRY_DELAY);

@@ -153,7 +153,6 @@ struct rds_tcp_inc;
  * @first: clock when its first byte was seen, while tracing
  * @starved: reading stopped for lack of memory or room, something is left in TCP's queue
  * @waits: nothing is read yet, see turn.c; cleared without the lock
- * @narrow: it waits only for links that bring messages of this path; set before the link is there
  * @charged: bytes of @inc charged to the namespace
  * @pauses: retries without success, for their distance
  * @dead: the peer broke the protocol: nothing is read any more
@@ -168,7 +167,6 @@ struct rds_tcp_rx {
 	u8 pauses;
 	bool starved;
 	bool waits;
-	bool narrow;
 	bool dead;
 };
 
@@ -197,6 +195,8 @@ struct rds_tcp_parked {
  * @births: on path 0: links of the connection so far
  * @epoch: epoch of the link (link mutex; constant while callbacks are installed)
  * @up: the link is canonical and established: its bytes are messages (sk)
+ * @narrow: the link waits only for those that bring messages of this path (turn.c); set before it
+ *	is there
  * @draining: stop() waits for TCP's callbacks (sk)
  * @drain_since: jiffies when that began (link mutex)
  * @heard: on path 0: changes when any path of the connection receives something
@@ -221,6 +221,7 @@ struct rds_tcp_path {
 	atomic_t births;
 	u32 epoch;
 	bool up;
+	bool narrow;
 	bool draining;
 	unsigned long drain_since;
 	u32 heard;

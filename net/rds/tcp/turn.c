@@ -121,7 +121,7 @@ static struct rds_tcp_path *rds_tcp_other(const struct rds_tcp_path *tp, unsigne
 {
 	struct rds_path *p = rds_conn_path(rds_path_conn(tp->path), i);
 
-	if (!p || p == tp->path || (tp->rx.narrow && rds_path_brings(p) != tp->path))
+	if (!p || p == tp->path || (tp->narrow && rds_path_brings(p) != tp->path))
 		return NULL;
 	return rds_path_priv(p);
 }
@@ -134,8 +134,8 @@ void rds_tcp_ask_turn(struct rds_tcp_path *tp)
 {
 	unsigned int i;
 
-	tp->rx.narrow = !rds_path_is_guess(tp->path);
-	tp->rx.waits = !tp->rx.narrow;
+	tp->narrow = !rds_path_is_guess(tp->path);
+	tp->rx.waits = !tp->narrow;
 	for (i = 0; i < RDS_MAX_PATHS && !tp->rx.waits; i++)
 		tp->rx.waits = rds_tcp_other(tp, i);
 }
