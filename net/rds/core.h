@@ -240,7 +240,6 @@ struct rds_sock {
 	bool recverr;
 	bool monitor;
 	u8 tos;
-	u8 held_bit;
 	struct rds_rx rx ____cacheline_aligned_in_smp;	/* senders write elsewhere */
 	spinlock_t addr_lock;
 	struct rds_addr peer;
@@ -252,6 +251,7 @@ struct rds_sock {
 	atomic_t tx_msgs;
 	struct rds_holder *held_on;
 	struct rds_payload_pool *payload;
+	u8 held_bit;
 };
 
 static inline struct rds_sock *rds_sk(const struct sock *sk)

@@ -47,13 +47,25 @@ static unsigned int rds_tcp_hold_us = 400;
 module_param_named(hold_us, rds_tcp_hold_us, uint, 0644);
 MODULE_PARM_DESC(hold_us, "longest time in us that small messages wait for more (0: never)");
 
+/* TCP keeps the page that it copies lone messages to, up to 32 kB for each socket. */
+static void rds_tcp_frag_free(struct sock *sk)
+{
+	lock_sock(sk);
+	if (sk->sk_frag.page)
+		put_page(sk->sk_frag.page);
+	sk->sk_frag.page = NULL;
+	release_sock(sk);
+}
+
 /* Nothing to send: free what is not needed, if that is not new. */
 static void rds_tcp_idle(struct rds_tcp_path *tp)
 {
-	if (ktime_get_ns() - tp->tx.asked < RDS_TCP_COOLING * NSEC_PER_SEC)
+	if (ktime_get_ns() - tp->tx.asked < RDS_TCP_COOLING * NSEC_PER_SEC) {
 		rds_tcp_cool_later(tp);
-	else
-		rds_tcp_batch_free(&tp->tx);
+		return;
+	}
+	rds_tcp_batch_free(&tp->tx);
+	rds_tcp_frag_free(tp->sock->sk);
 }
 
 /* How long a batch may be held, ns: a second at most. */
