@@ -8,15 +8,6 @@
 
 #include "peer.h"
 
-struct priv6 {
-	uint8_t saddr[16], daddr[16];
-	uint8_t major, minor;
-	uint16_t minors;
-	uint8_t tos, pad[3];
-	uint64_t ack_seq;
-	uint32_t credit, instance;
-} __attribute__((packed));
-
 /* A request, and the link that is made of it. */
 struct call {
 	struct rdma_cm_id *id;

@@ -121,16 +121,6 @@ TEST_F(wire, addresses__of_somebody_else)
 	}
 }
 
-/* Private data in the layout of IPv6. */
-struct priv6 {
-	uint8_t saddr[16], daddr[16];
-	uint8_t major, minor;
-	uint16_t minors;
-	uint8_t tos, pad[3];
-	uint64_t ack_seq;
-	uint32_t credit, instance;
-} __attribute__((packed));
-
 /* The same over IPv6; each byte of an address counts. */
 TEST_F(wire, addresses__of_somebody_else_v6)
 {

@@ -41,6 +41,16 @@ struct priv4 {
 	uint32_t credit, instance;
 } __attribute__((packed));
 
+/* The same in that of IPv6. */
+struct priv6 {
+	uint8_t saddr[16], daddr[16];
+	uint8_t major, minor;
+	uint16_t minors;
+	uint8_t tos, pad[3];
+	uint64_t ack_seq;
+	uint32_t credit, instance;
+} __attribute__((packed));
+
 struct frame_hdr {
 	uint64_t seq, ack;
 	uint32_t len;

@@ -216,7 +216,7 @@ static void rds_tcp_insert(struct rds_tcp_path *tp, struct rds_tcp_parked *pk)
 
 	lockdep_assert_held(&tp->lock);
 	list_for_each_entry_reverse(before, &tp->parked, node)
-		if ((s32)(before->birth - pk->birth) < 0)
+		if (rds_tcp_before(before->birth, pk->birth))
 			break;
 	list_add(&pk->node, &before->node);
 	WRITE_ONCE(tp->nr_parked, tp->nr_parked + 1);

@@ -310,6 +310,12 @@ static inline void rds_tcp_count(enum rds_tcp_stat s)
 	this_cpu_inc(rds_tcp_stats.c[s]);
 }
 
+/* Of two births of links: they wrap around. */
+static inline bool rds_tcp_before(u32 a, u32 b)
+{
+	return (s32)(a - b) < 0;
+}
+
 /* Something happened that a draining stop() wants to look at; TCP socket locked. */
 static inline void rds_tcp_event(struct rds_tcp_path *tp)
 {

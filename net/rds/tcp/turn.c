@@ -37,7 +37,7 @@ u32 rds_tcp_birth(struct rds_tcp_path *tp)
 
 static bool rds_tcp_older(u32 birth, const struct rds_tcp_path *tp)
 {
-	return (s32)(birth - tp->birth) < 0;
+	return rds_tcp_before(birth, tp->birth);
 }
 
 /* Is the link taken down, or about to be, since it is on a wrong path? */
@@ -70,7 +70,7 @@ static bool rds_tcp_parked_waits(struct rds_tcp_path *q, const struct rds_tcp_pa
 		 * It was moved there behind a newer link, which may wait for @tp: each waits for
 		 * older ones only, or all could wait for ever.
 		 */
-		if (birth && (s32)(pk->birth - birth) < 0)
+		if (birth && rds_tcp_before(pk->birth, birth))
 			continue;
 		waits |= rds_tcp_older(pk->birth, tp) && rds_tcp_left(pk->sock->sk) &&
 			 rds_tcp_has_bytes(pk->sock->sk);
