@@ -131,15 +131,27 @@ TEST_F(duo, io_uring__cancel)
 	out[0] = 0;
 }
 
-/* A child whose ring has @fd as a fixed file, and nobody else, is gone. */
+/*
+ * A child whose ring has @fd as a fixed file, and nobody else, is gone.  It waits until we have
+ * closed ours, or that could be the last.
+ */
 static int left_to_the_ring(int fd)
 {
-	pid_t pid = fork();
+	int go[2];
+	pid_t pid;
+	char c;
 
-	if (!pid)
-		_exit(ring_open() || syscall(__NR_io_uring_register, ring.fd,
-					     IORING_REGISTER_FILES, &fd, 1) ? 1 : 0);
+	if (pipe(go))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		close(go[1]);
+		_exit(read(go[0], &c, 1) || ring_open() ||
+		      syscall(__NR_io_uring_register, ring.fd, IORING_REGISTER_FILES, &fd, 1));
+	}
 	close(fd);
+	close(go[0]);
+	close(go[1]);
 	return reap(pid);
 }
 

@@ -42,6 +42,24 @@ FIXTURE_TEARDOWN(memory)
 	RUN("modprobe rds_rdma");
 }
 
+/*
+ * All messages to nobody since @before were looked at, and nothing asks for buffers any more: that
+ * our device has acknowledged them says less.
+ */
+static bool dropped(int fd, __s64 before, int count)
+{
+	__s64 last, now = -1;
+
+	if (!WAIT_UNTIL(counter(fd, "recv_drop_no_sock") == before + count))
+		return false;
+	do {
+		last = now;
+		usleep(100000);
+		now = counter(fd, "ib_rx_refill_from_cq");
+	} while (now != last);
+	return true;
+}
+
 /* A peer that offers @credits. */
 static int connect_credits(struct peer *p, int credits)
 {
@@ -61,18 +79,20 @@ static int connect_credits(struct peer *p, int credits)
 TEST_F_TIMEOUT(memory, small_messages__take_none, 60)
 {
 	struct flood *f;
-	__s64 limit;
+	__s64 limit, before;
 	int i;
 
 	ASSERT_EQ(0, peer_connect(self->p, B4));
 	f = flood_new(self->p);
 	ASSERT_NE(NULL, f);
+	before = counter(self->fd, "recv_drop_no_sock");
 	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", 1));
 	for (i = 1; i <= 1100; i++) {
 		ASSERT_TRUE(flood_wait(self->p, f, 12, 10000));
 		ASSERT_EQ(0, flood_post(self->p, f, frame(i, 1, 9, NOBODY, 0)));
 	}
 	ASSERT_TRUE(flood_wait(self->p, f, 0, 10000));
+	ASSERT_TRUE(dropped(self->fd, before, 1100));
 	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", 16 + 64 + 1));
 	limit = counter(self->fd, "ib_rx_alloc_limit");
 	EXPECT_LT(0, limit);
@@ -85,14 +105,16 @@ TEST_F_TIMEOUT(memory, small_messages__take_none, 60)
 TEST_F_TIMEOUT(memory, small_messages__one_at_a_time, 60)
 {
 	struct frame_hdr h;
-	__s64 limit;
+	__s64 limit, before;
 	int i;
 
 	ASSERT_EQ(0, peer_connect(self->p, B4));
+	before = counter(self->fd, "recv_drop_no_sock");
 	for (i = 1; i <= 150; i++) {
 		h = frame(i, 1, 9, NOBODY, 0);
 		ASSERT_EQ(0, peer_send(self->p, &h, "x", 1));
 	}
+	ASSERT_TRUE(dropped(self->fd, before, 150));
 	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", 64 + 64 + 1));
 	limit = counter(self->fd, "ib_rx_alloc_limit");
 	ASSERT_EQ(0, peer_connect(self->q, B4));
