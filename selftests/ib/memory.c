@@ -239,4 +239,42 @@ TEST_F_TIMEOUT(memory, partial__who_had_to_wait_is_not_dropped, 60)
 	}
 }
 
+#define HOGS	8
+
+/* Many of those: the patience with one that had to wait is not there for each of them. */
+TEST_F_TIMEOUT(memory, partial__many_that_stay, 90)
+{
+	static char in[1 << 20];
+	struct peer *p[HOGS + 1];
+	struct flood *f[HOGS + 1];
+	struct pollfd pfd = { .fd = self->fd, .events = POLLIN };
+	__s64 begin, before, took;
+	int i;
+
+	ASSERT_EQ(0, set_sysctl("max_peer_bytes", 2 << 20));
+	before = counter(self->fd, "ib_partial_evicted");
+	for (i = 0; i <= HOGS; i++) {
+		p[i] = calloc(1, sizeof(*p[i]));
+		ASSERT_EQ(0, peer_connect(p[i], B4));
+		f[i] = flood_new(p[i]);
+		ASSERT_NE(NULL, f[i]);
+	}
+	usleep(200000);
+	begin = now_ms();
+	for (i = 0; i < HOGS; i++)
+		fragments(p[i], f[i], 250, 200);
+	fragments(p[HOGS], f[HOGS], 256, 30000);
+	ASSERT_EQ(1, poll(&pfd, 1, 60000));
+	ASSERT_EQ(1 << 20, recv_wait(self->fd, in, sizeof(in)));
+	took = now_ms() - begin;
+	TH_LOG("%lld ms, %lld of %d gave way", (long long)took,
+	       (long long)(counter(self->fd, "ib_partial_evicted") - before), HOGS);
+	EXPECT_LT(took, 15000);
+	for (i = 0; i <= HOGS; i++) {
+		flood_free(f[i]);
+		peer_close(p[i]);
+		free(p[i]);
+	}
+}
+
 TEST_HARNESS_MAIN

@@ -12,13 +12,19 @@
 
 /* So much is charged at a time. */
 #define RDS_IB_CHARGE		(16 * RDS_IB_FRAG)
-/* The oldest partial message may take so long while others wait. */
-#define RDS_IB_PARTIAL_MAX	(5 * HZ)
-/* It may take so long in any case after it became the oldest. */
-#define RDS_IB_PARTIAL_TURN	(2 * HZ)
+/*
+ * The oldest partial message may take so long while others wait.  After each that is given up the
+ * next ones have half of it, until there are none, or many together could keep the memory.
+ */
+#define RDS_IB_PARTIAL_MAX	(5U * HZ)
+/* Enough for one that goes on.  With its link operations end that are under way. */
+#define RDS_IB_PARTIAL_LEAST	(HZ / 2U)
+/* One that became the oldest had to wait before; it has so long from then on, or what is left. */
+#define RDS_IB_PARTIAL_TURN	(2U * HZ)
 
-static DEFINE_SPINLOCK(rds_ib_partial_lock);	/* the list; charged, evicted */
+static DEFINE_SPINLOCK(rds_ib_partial_lock);	/* the list, the patience; charged, evicted */
 static LIST_HEAD(rds_ib_partials);
+static unsigned int rds_ib_patience = RDS_IB_PARTIAL_MAX;
 
 static struct rds_ib_rx *rds_ib_oldest_locked(void)
 {
@@ -31,9 +37,10 @@ static void rds_ib_evict_locked(void)
 {
 	struct rds_ib_rx *rx = rds_ib_oldest_locked();
 
-	if (!rx || rx->evicted || time_before(jiffies, rx->partial_since + RDS_IB_PARTIAL_MAX))
+	if (!rx || rx->evicted || time_before(jiffies, rx->partial_since + rds_ib_patience))
 		return;
 	rx->evicted = true;
+	rds_ib_patience = max(rds_ib_patience / 2, RDS_IB_PARTIAL_LEAST);
 	rds_ib_count(RDS_IB_PARTIAL_EVICTED);
 	rds_ib_link_drop(container_of(rx, struct rds_ib_link, rx), -ENOBUFS);
 }
@@ -41,7 +48,8 @@ static void rds_ib_evict_locked(void)
 /* The oldest message is gone: the next one may go on now, and could not before. */
 static void rds_ib_next_turn_locked(void)
 {
-	unsigned long since = jiffies - (RDS_IB_PARTIAL_MAX - RDS_IB_PARTIAL_TURN);
+	unsigned int turn = min(rds_ib_patience, RDS_IB_PARTIAL_TURN);
+	unsigned long since = jiffies - (rds_ib_patience - turn);
 	struct rds_ib_rx *rx = rds_ib_oldest_locked();
 
 	if (rx && time_before(rx->partial_since, since))
@@ -93,6 +101,8 @@ void rds_ib_partial_done(struct rds_ib_link *l)
 	spin_lock_bh(&rds_ib_partial_lock);
 	oldest = rx == rds_ib_oldest_locked();
 	list_del_init(&rx->partial_node);
+	if (list_empty(&rds_ib_partials))
+		rds_ib_patience = RDS_IB_PARTIAL_MAX;
 	if (oldest)
 		rds_ib_next_turn_locked();
 	spin_unlock_bh(&rds_ib_partial_lock);

@@ -529,6 +529,15 @@ void rds_ib_rx_begin(struct rds_ib_link *l)
 	}
 }
 
+/* What is there of a message goes at once: others may wait for the memory. */
+static void rds_ib_rx_abandon(struct rds_ib_link *l)
+{
+	rds_ib_partial_done(l);
+	if (l->rx.inc)
+		rds_inc_put(l->rx.inc);
+	l->rx.inc = NULL;
+}
+
 /**
  * rds_ib_rx_done() - end of a pass
  * @l: link; poll work
@@ -543,6 +552,8 @@ void rds_ib_rx_done(struct rds_ib_link *l)
 		rx->reported = acked;
 		rds_path_acked(l->ib->path, l->epoch, acked);
 	}
+	if (rx->dead)
+		rds_ib_rx_abandon(l);
 	rds_ib_replenish(l);
 	rds_ib_rx_starving(l);
 	rds_ib_received(l, rx->seq, rx->ask);
@@ -582,10 +593,7 @@ void rds_ib_rx_free(struct rds_ib_link *l)
 	struct page *page;
 	u32 i;
 
-	rds_ib_partial_done(l);
-	if (rx->inc)
-		rds_inc_put(rx->inc);
-	rx->inc = NULL;
+	rds_ib_rx_abandon(l);
 	for (i = 0; rx->bufs && i <= rx->ring.mask; i++) {
 		page = rx->bufs[i].page;
 		if (!page)
