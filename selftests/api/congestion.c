@@ -500,7 +500,7 @@ TEST(congestion__pongs)
 {
 	const int pings = 20000;
 	__s64 before;
-	int a, i, n;
+	int a, i, n, full;
 
 	SKIP_REF("no back-pressure on loopback connections");
 	SETUP_LOCAL();
@@ -508,13 +508,16 @@ TEST(congestion__pongs)
 	ASSERT_FD(a);
 	ASSERT_EQ(0, set_int(a, SOL_SOCKET, SO_RCVBUF, RCVBUF));
 	before = counter(a, "cong_send_error");
-	for (i = 0; i < pings; i++)
+	/* On slow kernels many are not answered because too many pongs wait. */
+	for (i = 0; i < 10 * pings && (i % 500 || counter(a, "cong_send_error") == before); i++)
+		ASSERT_EQ(0, send_to(a, "10.9.0.2", 0, NULL, 0, 0)) TH_LOG("ping %d", i);
+	for (full = i; i < full + pings; i++)
 		ASSERT_EQ(0, send_to(a, "10.9.0.2", 0, NULL, 0, 0)) TH_LOG("ping %d", i);
 	EXPECT_TRUE(WAIT_UNTIL(before < counter(a, "cong_send_error")));
 	for (n = 0; recv(a, buf, 1, MSG_DONTWAIT) == 0;)
 		n++;
-	TH_LOG("%d of %d pongs", n, pings);
-	EXPECT_GT(pings / 2, n);
+	TH_LOG("%d pongs, %d of the first %d pings and none of the other %d", n, n, full, pings);
+	EXPECT_GE(full, n);
 	EXPECT_LT(100, n);
 	ASSERT_EQ(0, send_to(a, "10.9.0.2", 0, NULL, 0, 0));
 	EXPECT_EQ(0, recv_wait(a, buf, 1));

@@ -11,7 +11,7 @@ import time
 
 import guest as guests
 from agentlink import LinkDown
-from cluster import BIN
+from cluster import BIN, Cluster
 from guest import CACHE, TOP, GuestError
 from tap import Tap
 
@@ -25,12 +25,15 @@ COUNTS = """for c in /sys/kernel/slab/rds_* /sys/kernel/slab/RDS /sys/kernel/sla
 	[ -d "$c" ] || continue; echo 1 >$c/shrink; read n rest <$c/objects; echo "${c##*/} $n"; done
 	for p in /sys/module/rds*/parameters/*; do
 		[ -w "$p" ] && read n <"$p" && echo "parameter:${p#/sys/module/} $n"; done
+	[ ! -e /sys/class/infiniband/rxe0 ] || echo "regions $(rdma res show mr | wc -l)"
 	echo 1 2>/dev/null >/proc/sys/vm/stat_refresh
 	awk '/^rds/ { print "references:" $1, $3 }
 		/^nr_foll_pin_acquired/ { a = $2 } /^nr_foll_pin_released/ { r = $2 }
 		/debug_locks:/ { print "debug_locks", $2 }
 		END { print "pinned", a - r }' /proc/modules /proc/vmstat \
 		$([ ! -e /proc/lockdep_stats ] || echo /proc/lockdep_stats)"""
+# Between guests the links stay when a test is over.
+OF_LINKS = ("TCP", "TCPv6", "sock_inode_cache")
 MODPROBE_FAILED = 99
 SOAK_TESTS = "RDS_SOAK"
 
@@ -215,16 +218,6 @@ class GuestRun:
         self.guest = cluster.guests["a"]
         self.reasons = []
 
-    def counts(self, first=""):
-        """COUNTS, with @first before it in the same shell: each start of one takes its time."""
-        code, out, err = self.guest.run(first + "\n" + COUNTS, 60 * self.guest.kind.slow)
-        if code == MODPROBE_FAILED:
-            raise GuestError((out + err).strip())
-        found = dict((w[0], int(w[1])) for w in (l.split() for l in out.splitlines()) if len(w) == 2)
-        if code != 0 or "pinned" not in found:
-            raise GuestError(f"what there is cannot be counted ({code}): {err.strip()}")
-        return found
-
     def command(self):
         inner = shlex.join(self.test.command())
         if self.test.own_netns:
@@ -246,7 +239,7 @@ class GuestRun:
         begin = g.mark(f"begin {self.test.name}")
         start = time.monotonic()
         try:
-            before = self.counts(self.load())
+            before = counts(self.guest, self.load())
             cmd = g.agent.start(self.command(), on_out=tap.feed)
             code = cmd.wait(self.test.timeout)
             tap.end()
@@ -273,38 +266,50 @@ class GuestRun:
 
     def after(self, before):
         """Everything the test made must be gone again."""
-        g = self.guest
         # The in-tree module keeps namespaces alive; only ours must do better.
         reference = self.test.kinds[0] != "ours"
-        # "kill -1" reaches all but process 1 and the shell itself
-        now = self.counts("kill -9 -1; ip -all netns delete 2>/dev/null")
-        left = self.settle(before, now, 2 if reference else 20 * g.kind.slow)
-        if left and reference:
-            self.say(f"# note: {left}")
-        elif left:
-            self.reasons.append(left)
-        if now.get("debug_locks", 1) != 1:
-            self.reasons.append("lockdep turned itself off (debug_locks: 0)")
+        for reason in left(self.guest, before, 2 if reference else 20 * self.guest.kind.slow):
+            if reference:
+                self.say(f"# note: {reason}")
+            else:
+                self.reasons.append(reason)
 
-    def settle(self, before, now, seconds):
-        """Waits for all counts to be as before; what is not, as a sentence."""
-        end = time.monotonic() + seconds
-        while True:
-            # The kernel frees the last dead namespace when the next one is cleaned up
-            # (net_passive_dec()): one may stay, and an empty one flushes the others.
-            more = {k: (before.get(k, 0), n) for k, n in now.items() if self.differs(k, before.get(k), n)}
-            if not more:
-                return None
-            if time.monotonic() > end:
-                return "left behind: " + ", ".join(f"{k} {b} -> {n}" for k, (b, n) in sorted(more.items()))
-            # the kernel frees a dead namespace only when the next one dies
-            now = self.counts("unshare -n true; sleep 0.3")
 
-    @staticmethod
-    def differs(name, before, now):
-        if name.startswith(("references:", "parameter:")):      # modules may have been unloaded and loaded
-            return before is not None and now != before
-        return now > max(before or 0, int(name == "net_namespace"))
+def counts(g, first=""):
+    """COUNTS, with @first before it in the same shell: each start of one takes its time."""
+    code, out, err = g.run(first + "\n" + COUNTS, 60 * g.kind.slow)
+    if code == MODPROBE_FAILED:
+        raise GuestError((out + err).strip())
+    found = dict((w[0], int(w[1])) for w in (l.split() for l in out.splitlines()) if len(w) == 2)
+    if code != 0 or "pinned" not in found:
+        raise GuestError(f"what there is cannot be counted ({code}): {err.strip()}")
+    return found
+
+
+def left(g, before, seconds, without=()):
+    """What is there now and was not @before, as sentences; it has @seconds to go."""
+    end = time.monotonic() + seconds
+    # "kill -1" reaches all but process 1 and the shell itself
+    now = counts(g, "kill -9 -1; ip -all netns delete 2>/dev/null")
+    found = []
+    if now.get("debug_locks", 1) != 1:
+        found.append("lockdep turned itself off (debug_locks: 0)")
+    while True:
+        more = {k: (before.get(k, 0), n) for k, n in now.items()
+                if k not in without and differs(k, before.get(k), n)}
+        if not more:
+            return found
+        if time.monotonic() > end:
+            return found + ["left behind: " + ", ".join(f"{k} {b} -> {n}" for k, (b, n) in sorted(more.items()))]
+        # The kernel frees the last dead namespace when the next one is cleaned up
+        # (net_passive_dec()): one may stay, and an empty one flushes the others.
+        now = counts(g, "unshare -n true; sleep 0.3")
+
+
+def differs(name, before, now):
+    if name.startswith(("references:", "parameter:")):      # modules may have been unloaded and loaded
+        return before is not None and now != before
+    return now > max(before or 0, int(name == "net_namespace"))
 
 
 def report_hang(g, say):
@@ -343,10 +348,26 @@ def run_cluster_test(test, cluster, say):
             judged[g].add(g.boots)
             judge(g)
     judged = {g: set() for g in cluster.guests.values()}
+    before = {}
+
+    def each(work, which):
+        try:
+            Cluster.parallel(work, which)
+        except GuestError as e:
+            reasons.append(str(e))
+
+    def after(g):
+        try:
+            reasons.extend(f"guest {g.name}: {r}" for r in left(g, before[g], 20 * g.kind.slow, OF_LINKS))
+        except LinkDown:
+            reasons.append(f"guest {g.name} died")
+    each(lambda g: before.update({g: counts(g)}), [g for g in cluster.guests.values() if g.kind.ours])
     cluster.goes = goes
     outcome = run_on_host(test, host_env(cluster), say,
                           cancelled=lambda: [report_hang(g, say) for g in cluster.guests.values() if g.alive()])
     cluster.goes = None
+    # what was booted anew meanwhile has begun anew
+    each(after, [g for g in before if g.alive() and g.boots == boots[g]])
     for g in cluster.guests.values():
         if g.alive():
             g.mark(f"end {test.name}")
