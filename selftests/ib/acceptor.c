@@ -173,6 +173,33 @@ TEST_F(acceptor, request__every_field)
 	EXPECT_EQ(self->c->priv.instance, self->d->priv.instance);
 }
 
+static void retries(struct __test_metadata *_metadata, FIXTURE_DATA(acceptor) *self, int told)
+{
+	close(self->fd);
+	ASSERT_TRUE(WAIT_UNTIL(unloaded()));
+	ASSERT_EQ(0, run_cmd("modprobe rds_rdma rds_ib_retry_count=%d", told));
+	ASSERT_TRUE(WAIT_UNTIL(known(self->addr)));
+	self->fd = rds_bound(A6, PORT);
+	ASSERT_FD(self->fd);
+	SAY("a");
+	REQUEST(self->c);
+	EXPECT_EQ(least(told, 7), self->c->param.retry_count);
+	ASSERT_EQ(0, answer_priv(self->c, ordinary(self->c)));
+	DELIVERED(self->c, "a");
+}
+
+/* What the module was told, RoCE or not. */
+TEST_F(acceptor, request__retry_count)
+{
+	retries(_metadata, self, 1);
+}
+
+/* A request cannot say more than 7. */
+TEST_F(acceptor, request__most_retries)
+{
+	retries(_metadata, self, 9);
+}
+
 TEST_F(acceptor, answer__versions)
 {
 	static const uint8_t good[][2] = { { 3, 1 }, { 4, 0 }, { 4, 1 } };
