@@ -173,31 +173,38 @@ TEST_F(acceptor, request__every_field)
 	EXPECT_EQ(self->c->priv.instance, self->d->priv.instance);
 }
 
-static void retries(struct __test_metadata *_metadata, FIXTURE_DATA(acceptor) *self, int told)
+/* The module with a parameter; a socket to send by it, or -1. */
+static int retries(const char *addr, int old, int told)
 {
-	close(self->fd);
-	ASSERT_TRUE(WAIT_UNTIL(unloaded()));
-	ASSERT_EQ(0, run_cmd("modprobe rds_rdma rds_ib_retry_count=%d", told));
-	ASSERT_TRUE(WAIT_UNTIL(known(self->addr)));
-	self->fd = rds_bound(A6, PORT);
-	ASSERT_FD(self->fd);
-	SAY("a");
-	REQUEST(self->c);
-	EXPECT_EQ(least(told, 7), self->c->param.retry_count);
-	ASSERT_EQ(0, answer_priv(self->c, ordinary(self->c)));
-	DELIVERED(self->c, "a");
+	close(old);
+	if (!WAIT_UNTIL(unloaded()) ||
+	    run_cmd("modprobe rds_rdma rds_ib_retry_count=%d", told) || !WAIT_UNTIL(known(addr)))
+		return -1;
+	return rds_bound(A6, PORT);
 }
 
 /* What the module was told, RoCE or not. */
 TEST_F(acceptor, request__retry_count)
 {
-	retries(_metadata, self, 1);
+	self->fd = retries(self->addr, self->fd, 1);
+	ASSERT_FD(self->fd);
+	SAY("a");
+	REQUEST(self->c);
+	EXPECT_EQ(1, self->c->param.retry_count);
+	ASSERT_EQ(0, answer_priv(self->c, ordinary(self->c)));
+	DELIVERED(self->c, "a");
 }
 
 /* A request cannot say more than 7. */
 TEST_F(acceptor, request__most_retries)
 {
-	retries(_metadata, self, 9);
+	self->fd = retries(self->addr, self->fd, 9);
+	ASSERT_FD(self->fd);
+	SAY("a");
+	REQUEST(self->c);
+	EXPECT_EQ(7, self->c->param.retry_count);
+	ASSERT_EQ(0, answer_priv(self->c, ordinary(self->c)));
+	DELIVERED(self->c, "a");
 }
 
 TEST_F(acceptor, answer__versions)
