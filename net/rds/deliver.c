@@ -153,8 +153,12 @@ void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
 		goto done;
 	if (h->flags & RDS_FLAG_ACK_REQUIRED)
 		rds_stat_inc(recv_ack_required);
-	if (unlikely(h->dport <= RDS_PORT_PROBE) && deliver_kernel(p, h))
-		goto done;
+	if (unlikely(h->dport <= RDS_PORT_PROBE)) {
+		/* Who has our answer believes that all before was read. */
+		rds_recv_flush(b);
+		if (deliver_kernel(p, h))
+			goto done;
+	}
 
 	inc->saddr = c->key.faddr;
 	inc->scope = c->key.scope;
