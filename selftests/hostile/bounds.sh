@@ -103,13 +103,15 @@ syn_flood() {
 
 	watch_memory
 	# Nobody answers for their addresses, so the first are gone when the last come.
-	n3 sh -c 'while sleep 0.1; do ss -Htan state syn-recv | wc -l; done' >"$T/syn-recv" &
+	n3 sh -c "while [ ! -e '$T/flooded' ]; do ss -Htan state syn-recv | wc -l; sleep 0.1; done" \
+		>"$T/syn-recv" &
 	watch=$!
 	n1 timeout 60 "$BIN/rdspeer" syn-flood 10.1.0.100:0 10.1.0.3:0 7000 0 5000 >"$T/peer" 2>&1
 	rc=$?
 	show_file "$T/peer"
 	sleep 0.5
-	kill $watch
+	: >"$T/flooded"
+	wait $watch
 	seen=$(sort -n "$T/syn-recv" | tail -n 1)
 	note "in SYN-RECV at 10.1.0.3 at most: $seen"
 	[ "$seen" -ge 50 ] || rc=1

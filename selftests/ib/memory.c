@@ -195,6 +195,35 @@ TEST_F_TIMEOUT(memory, credits__reader_who_never_reads, 100)
 
 /* ---- messages received in part ------------------------------------------------- */
 
+/* Peers, connected, each with what it needs to send. */
+static bool crowd(struct peer *p[], struct flood *f[], int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		p[i] = calloc(1, sizeof(*p[i]));
+		if (peer_connect(p[i], B4))
+			return false;
+		f[i] = flood_new(p[i]);
+		if (!f[i])
+			return false;
+	}
+	/* until the greetings are through */
+	usleep(200000);
+	return true;
+}
+
+static void crowd_goes(struct peer *p[], struct flood *f[], int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		flood_free(f[i]);
+		peer_close(p[i]);
+		free(p[i]);
+	}
+}
+
 #define HONEST	4
 
 /*
@@ -212,14 +241,7 @@ TEST_F_TIMEOUT(memory, partial__who_had_to_wait_is_not_dropped, 60)
 	ASSERT_EQ(0, set_sysctl("max_peer_bytes", 2 << 20));
 	before = counter(self->fd, "ib_partial_evicted");
 	waits = counter(self->fd, "recv_partial_limit");
-	for (i = 0; i <= HONEST; i++) {
-		p[i] = calloc(1, sizeof(*p[i]));
-		ASSERT_EQ(0, peer_connect(p[i], B4));
-		f[i] = flood_new(p[i]);
-		ASSERT_NE(NULL, f[i]);
-	}
-	/* until the greetings are through */
-	usleep(200000);
+	ASSERT_TRUE(crowd(p, f, HONEST + 1));
 	ASSERT_TRUE(fragments(p[0], f[0], 1, 5000));
 	for (i = 1; i <= HONEST; i++)
 		fragments(p[i], f[i], 128, i == HONEST ? 100 : 5000);
@@ -232,11 +254,7 @@ TEST_F_TIMEOUT(memory, partial__who_had_to_wait_is_not_dropped, 60)
 		EXPECT_EQ(0, memcmp(in, f[1]->data, 4096));
 	}
 	EXPECT_EQ(before + 1, counter(self->fd, "ib_partial_evicted"));
-	for (i = 0; i <= HONEST; i++) {
-		flood_free(f[i]);
-		peer_close(p[i]);
-		free(p[i]);
-	}
+	crowd_goes(p, f, HONEST + 1);
 }
 
 #define HOGS	8
@@ -253,13 +271,7 @@ TEST_F_TIMEOUT(memory, partial__many_that_stay, 90)
 
 	ASSERT_EQ(0, set_sysctl("max_peer_bytes", 2 << 20));
 	before = counter(self->fd, "ib_partial_evicted");
-	for (i = 0; i <= HOGS; i++) {
-		p[i] = calloc(1, sizeof(*p[i]));
-		ASSERT_EQ(0, peer_connect(p[i], B4));
-		f[i] = flood_new(p[i]);
-		ASSERT_NE(NULL, f[i]);
-	}
-	usleep(200000);
+	ASSERT_TRUE(crowd(p, f, HOGS + 1));
 	begin = now_ms();
 	for (i = 0; i < HOGS; i++)
 		fragments(p[i], f[i], 250, 200);
@@ -270,11 +282,7 @@ TEST_F_TIMEOUT(memory, partial__many_that_stay, 90)
 	TH_LOG("%lld ms, %lld of %d gave way", (long long)took,
 	       (long long)(counter(self->fd, "ib_partial_evicted") - before), HOGS);
 	EXPECT_LT(took, 15000);
-	for (i = 0; i <= HOGS; i++) {
-		flood_free(f[i]);
-		peer_close(p[i]);
-		free(p[i]);
-	}
+	crowd_goes(p, f, HOGS + 1);
 }
 
 TEST_HARNESS_MAIN

@@ -104,6 +104,7 @@ most=0
 check "a flow beside 100,000 destinations of a small group" attack
 check "the group was refused or killed" refused_or_killed
 note "most memory charged: $((most >> 10)) kB, memory of the machine used: $((before - lowest)) kB"
+check "its limit held" test "$most" -le $((MB << 20))
 check "each connection was charged to it" charged_for
 # The TCP socket and what a link needs are made by works, on nobody's account.
 check "beyond it, each connection cost less than 20 kB" \

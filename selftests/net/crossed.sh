@@ -6,8 +6,7 @@
 . "$(dirname "$0")/common.sh"
 
 PAIRS=20
-ROUNDS=50
-ROUNDS=$((ROUNDS + 60 * ${RDS_SOAK:-0}))	# half a minute for each of its own
+ROUNDS=$((50 + 60 * ${RDS_SOAK:-0}))	# half a minute for each of its own
 
 # crossed ADDR1 ADDR2 ROUNDS PAIRS LEAST: so many times the larger address dialled too, while the
 # smaller one, who had a message to send in the same instant, did.

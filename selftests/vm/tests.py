@@ -268,11 +268,11 @@ class GuestRun:
         """Everything the test made must be gone again."""
         # The in-tree module keeps namespaces alive; only ours must do better.
         reference = self.test.kinds[0] != "ours"
-        for reason in left(self.guest, before, 2 if reference else 20 * self.guest.kind.slow):
-            if reference:
-                self.say(f"# note: {reason}")
-            else:
-                self.reasons.append(reason)
+        behind, off = left(self.guest, before, 2 if reference else 20 * self.guest.kind.slow)
+        if behind and reference:
+            self.say(f"# note: {behind}")
+            behind = None
+        self.reasons.extend(filter(None, (behind, off)))
 
 
 def counts(g, first=""):
@@ -287,20 +287,18 @@ def counts(g, first=""):
 
 
 def left(g, before, seconds, without=()):
-    """What is there now and was not @before, as sentences; it has @seconds to go."""
+    """What is there now and was not @before, which has @seconds to go, and if lockdep is off: sentences or None."""
     end = time.monotonic() + seconds
     # "kill -1" reaches all but process 1 and the shell itself
     now = counts(g, "kill -9 -1; ip -all netns delete 2>/dev/null")
-    found = []
-    if now.get("debug_locks", 1) != 1:
-        found.append("lockdep turned itself off (debug_locks: 0)")
+    off = "lockdep turned itself off (debug_locks: 0)" if now.get("debug_locks", 1) != 1 else None
     while True:
         more = {k: (before.get(k, 0), n) for k, n in now.items()
                 if k not in without and differs(k, before.get(k), n)}
         if not more:
-            return found
+            return None, off
         if time.monotonic() > end:
-            return found + ["left behind: " + ", ".join(f"{k} {b} -> {n}" for k, (b, n) in sorted(more.items()))]
+            return "left behind: " + ", ".join(f"{k} {b} -> {n}" for k, (b, n) in sorted(more.items())), off
         # The kernel frees the last dead namespace when the next one is cleaned up
         # (net_passive_dec()): one may stay, and an empty one flushes the others.
         now = counts(g, "unshare -n true; sleep 0.3")
@@ -358,7 +356,8 @@ def run_cluster_test(test, cluster, say):
 
     def after(g):
         try:
-            reasons.extend(f"guest {g.name}: {r}" for r in left(g, before[g], 20 * g.kind.slow, OF_LINKS))
+            found = left(g, before[g], 20 * g.kind.slow, OF_LINKS)
+            reasons.extend(f"guest {g.name}: {r}" for r in found if r)
         except LinkDown:
             reasons.append(f"guest {g.name} died")
     each(lambda g: before.update({g: counts(g)}), [g for g in cluster.guests.values() if g.kind.ours])
