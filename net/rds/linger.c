@@ -66,14 +66,14 @@ static bool was_killed(void)
 void rds_linger(struct rds_sock *rs)
 {
 	struct sock *sk = &rs->sk;
-	unsigned long time = sk->sk_lingertime, passed;
+	unsigned long time = sk->sk_lingertime, since;
 
 	if (!sock_flag(sk, SOCK_LINGER) || (current->flags & PF_KTHREAD) || was_killed())
 		return;
 	if (current->flags & PF_EXITING) {
-		passed = jiffies - exit_began();
+		since = exit_began();	/* before the clock is read: time cannot be negative */
 		time = min(time, LINGER_EXIT_MAX);
-		time -= min(time, passed);
+		time -= min(time, jiffies - since);
 	}
 	rds_send_push(rs);
 	wait_event_interruptible_timeout(*sk_sleep(sk), !atomic_read(&rs->tx_msgs), time);

@@ -131,6 +131,29 @@ TEST(linger__time_out)
 	}
 }
 
+/* And none of many has none of it, whenever the clock ticks while it ends. */
+TEST(linger__many_end)
+{
+	struct { pid_t pid; __s64 since; } end[200];
+	int i, left = ARRAY_SIZE(end);
+	int status = 0;
+	pid_t pid;
+
+	SETUP_PAIR();
+	for (i = 0; i < left; i++) {
+		end[i].since = now_ms();
+		end[i].pid = lingerer(1, 1, BY_EXIT);
+	}
+	for (; left; left--) {
+		pid = wait(&status);
+		ASSERT_LT(0, pid);
+		EXPECT_EQ(0, status);
+		for (i = 0; end[i].pid != pid; i++)
+			ASSERT_LT(i + 1, ARRAY_SIZE(end));
+		EXPECT_LE(900, now_ms() - end[i].since);
+	}
+}
+
 TEST(linger__killed)
 {
 	pid_t pid[WAITERS];
