@@ -147,6 +147,7 @@ def downgraded(addr):
     await_ping(conns[0])
     say("pinged")
     pong(conns[0], 1, OLD)
+    time.sleep(1)               # a link that is faster than the pong would be taken for its port's
     conns += [link(addr, 50107 + i) for i in range(1, MORE + 1)]
     flows, bearers, end = {}, set(), time.monotonic() + 25
     while time.monotonic() < end and sum(v[-1] == QUEUED - 1 for v in flows.values()) < 8:
