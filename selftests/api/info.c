@@ -127,6 +127,24 @@ TEST(info__unaligned_buffer)
 	}
 }
 
+/* A length that can be read and not written: the records are there, their size is not told. */
+TEST(info__length_read_only)
+{
+	socklen_t *len = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static char big[16384];
+	int fd = rds_socket();
+
+	ASSERT_NE(MAP_FAILED, len);
+	len[0] = sizeof(big);
+	len[1] = 1;
+	ASSERT_EQ(0, mprotect(len, 4096, PROT_READ));
+	EXPECT_ERR(EFAULT, getsockopt(fd, SOL_RDS, RDS_INFO_COUNTERS, big, len));
+	EXPECT_EQ(0, memcmp("conn_reset", big, 11));
+	EXPECT_ERR(EFAULT, getsockopt(fd, SOL_RDS, RDS_INFO_COUNTERS, big, len + 1));
+	munmap(len, 4096);
+	close(fd);
+}
+
 /* Bad arguments, in the order they are found (A6). */
 TEST(info__bad_arguments)
 {

@@ -10,10 +10,12 @@ PEERS=4
 
 # with sanitizers no message may come in so short a time, nor so many connections
 MOMENT=0.02
+MOST=0.2
 MANY=1000
 if [ "${RDS_SLOW:-1}" -gt 1 ]; then
 	MOMENT=0.5
 	MANY=600
+	MOST=0.5
 fi
 
 T=$(mktemp -d)
@@ -27,7 +29,7 @@ CELLS=(stream/64 stream/64K pingpong/64 fanout/64/4 fanin/64/4 sockets/1K/4 sock
 # clean TRANSPORT: all messages of all cells come, and each cell has a rate
 clean()
 {
-	local seconds=0.2
+	local seconds=$MOST
 
 	# when its receiver has had no room, SCTP can be silent for longer than that
 	[ "$1" != sctp ] || seconds=1.5

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A peer whose links come before anybody has said which paths they are.
 
-Usage: places.py together|late|left|beside ADDRESS, places.py reader WHAT-THE-PEER-SAYS; driven by
+Usage: places.py together|late|left|beside|crowd ADDRESS, places.py reader WHAT-THE-PEER-SAYS; driven by
 places.sh
 """
 import ast
@@ -113,6 +113,50 @@ def beside(addr):
     time.sleep(0.2)
     old.shutdown(socket.SHUT_WR)
     finish([1, 2, 3, 4, 6, 7, 8], 3)
+
+
+WAIT = 8                        # so many links of a path can wait until the one before has ended
+CROWD = 24
+
+
+def thrown_out(s):
+    """Reset before it was a link: nobody has greeted."""
+    try:
+        s.recv(1, socket.MSG_DONTWAIT)
+    except ConnectionResetError:
+        return True
+    except BlockingIOError:
+        pass
+    return False
+
+
+def crowd(addr):
+    """The first link waits as in beside(), the others for it; more come than can wait."""
+    old = dial(addr, VICTIM, BASE + 3)
+    messages(old, 1, 4, SENDER)
+    tell(old, 5)
+    await_end(old)
+    links = []
+    for i in range(CROWD):
+        s = None
+        try:
+            s = dial(addr, VICTIM, BASE + 11 + 8 * i)
+            if i == 0 or i > WAIT:
+                message(s, 6 + i, 6 + i, SENDER)
+        except (ConnectionResetError, BrokenPipeError):
+            s = None
+        links.append(s)
+    time.sleep(0.2)
+    gone = [i for i, s in enumerate(links) if not s or thrown_out(s)]
+    say("replaced", len(gone), gone)
+    # On a slow machine some have had their turn meanwhile.
+    if len(gone) < WAIT or gone[0] > 1 + WAIT // 2 or gone[-1] != CROWD - 1:
+        sys.exit("those are the wrong ones")
+    stay = [i for i in range(CROWD) if i not in gone]
+    for s in [old] + [links[i] for i in stay]:
+        s.shutdown(socket.SHUT_WR)
+    time.sleep(3)
+    finish([1, 2, 3, 4] + [6 + i for i in stay if i == 0 or i > WAIT], 0)
 
 
 def reader(said):

@@ -47,6 +47,16 @@ restarted() {
 	return $rc
 }
 
+crowded() {
+	local before rc=0
+
+	before=$(counter n3 tcp_parked_replaced)
+	links crowd || rc=1
+	show_file "$T/peer"
+	counted tcp_parked_replaced "$before" "$(awk '$1 == "replaced" { print $2 }' "$T/peer")" || rc=1
+	return $rc
+}
+
 ktap_header
 setup_hostile
 # Each connection is new: from another address, below the victim's.
@@ -56,4 +66,5 @@ check "all links at once, to a node that knows none of them" restarted
 check "a link that was parked on a wrong path goes to the right one" links late
 check "also before the one that the peer makes when it has left it" links left
 check "a new link waits for what the old one on a wrong path brings" links beside
+check "more than can wait: those go that have said nothing, then the newest, and are counted" crowded
 ktap_finish

@@ -152,6 +152,36 @@ TEST_F_TIMEOUT(rdma, recverr__failures_only, 100)
 	EXPECT_TRUE(quiet(self->b));
 }
 
+/* Peeking shows the oldest and takes none; who has no room for them is told that there are some. */
+TEST_F_TIMEOUT(rdma, note__peek_and_no_room, 60)
+{
+	struct rx rx;
+	char b[64];
+	__u64 c, t;
+	int i;
+
+	ASSERT_EQ(0, get_mr(self->b, self->dst, 100, 0, &c));
+	for (i = 1; i <= 3; i++)
+		ASSERT_EQ(1, send_rdma(self->a, c, 0, self->src, 100, W | N, i, "x", 1));
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(1, recv_wait(self->b, b, 8));
+	EXPECT_TRUE(all_acked(self->a));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(1, poll_for(self->a, POLLIN, WAIT_MS));
+		ASSERT_EQ(0, rx_msg_ctl(self->a, b, sizeof(b), MSG_PEEK, &rx, NOTE_SPACE));
+		EXPECT_EQ(0, rx.m.msg_flags & MSG_CTRUNC);
+		EXPECT_EQ(0, note_of(&rx, &t));
+		EXPECT_EQ(1, t);
+		ASSERT_EQ(0, rx_msg_ctl(self->a, b, sizeof(b), i ? MSG_PEEK : 0, &rx, 0));
+		EXPECT_EQ(MSG_CTRUNC, rx.m.msg_flags & MSG_CTRUNC);
+	}
+	for (i = 1; i <= 3; i++) {
+		EXPECT_EQ(0, next_note(self->a, &t));
+		EXPECT_EQ(i, t);
+	}
+	EXPECT_TRUE(quiet(self->a));
+}
+
 /* To a peer that does not answer: cancel says so and gives the memory back, close is silent. */
 TEST_F_TIMEOUT(rdma, cancel__not_begun, 60)
 {

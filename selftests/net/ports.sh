@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=90 ref=0 waits=1
+# The source ports of links are from net.ipv4.ip_local_port_range, but for those in
+# ip_local_reserved_ports, and their last three bits tell the path.  When none is left the messages
+# wait for one, and it is counted.
+. "$(dirname "$0")/common.sh"
+
+LIMIT=40
+ADDR=10
+
+range() {
+	n1 sysctl -qw net.ipv4.ip_local_port_range="$1 $2"
+}
+
+reserve() {
+	n1 sysctl -qw net.ipv4.ip_local_reserved_ports="$1"
+}
+
+# Another program takes a group of eight ports of 10.1.0.1, without SO_REUSEADDR.
+occupy() {
+	n1 python3 -ISuc 'import socket, sys, time
+all = [socket.socket() for i in range(8)]
+for i in range(8):
+    all[i].bind(("10.1.0.1", int(sys.argv[1]) + i))
+print("occupied")
+time.sleep(600)' "$1" >"$T/occupied" 2>&1 </dev/null &
+	OCCUPIED=$!
+	busywait 10 grep -q occupied "$T/occupied"
+}
+
+release() {
+	[ -z "$OCCUPIED" ] || kill "$OCCUPIED"
+	OCCUPIED=
+	range 32768 60999
+	reserve ""
+}
+
+# none_left COMMAND...: it takes the ports; a flow to a new peer waits until they are released
+none_left() {
+	local before rc=0
+
+	ADDR=$((ADDR + 1))
+	ip -n n2 addr add 10.1.0.$ADDR/24 dev eth0 && "$@" || return 1
+	before=$(counter n1 tcp_no_source_port)
+	start_flow flow n1 10.1.0.1 n2 10.1.0.$ADDR 100 || rc=1
+	will_count 10 tcp_no_source_port "$before" 2 || rc=1
+	[ "$(n1 ss -Htn "dst 10.1.0.$ADDR" | wc -l)" = 0 ] || rc=1
+	release
+	end_flow flow 100 || rc=1
+	return $rc
+}
+
+too_few() {
+	range 50001 50014
+}
+
+all_taken() {
+	range 50000 50007 && occupy 50000
+}
+
+all_reserved() {
+	range 50000 50015 && reserve 50000-50015
+}
+
+# One group of three is left: these are the ports.
+the_last() {
+	local rc=0
+
+	ADDR=$((ADDR + 1))
+	ip -n n2 addr add 10.1.0.$ADDR/24 dev eth0 || return 1
+	range 50000 50023 && reserve 50000-50007 && occupy 50016 || return 1
+	start_flow flow n1 10.1.0.1 n2 10.1.0.$ADDR 100 || rc=1
+	end_flow flow 100 || rc=1
+	busywait 10 links_to 8 || rc=1
+	n1 ss -Htn "dst 10.1.0.$ADDR" | awk '{ print $4 }' | sort >"$T/ports"
+	show_file "$T/ports"
+	seq -f 10.1.0.1:%.0f 50008 50015 | cmp - "$T/ports" || rc=1
+	release
+	return $rc
+}
+
+links_to() {
+	[ "$(n1 ss -Htn state established "dst 10.1.0.$ADDR" | wc -l)" = "$1" ]
+}
+
+ktap_header
+setup_pair
+OCCUPIED=
+check "a range without eight in a row: messages wait, and it is counted" none_left too_few
+check "another program has them" none_left all_taken
+check "all are reserved" none_left all_reserved
+check "the last eight are found" the_last
+moved
+ktap_finish
