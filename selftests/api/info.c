@@ -130,10 +130,11 @@ TEST(info__unaligned_buffer)
 /* A length that can be read and not written: the records are there, their size is not told. */
 TEST(info__length_read_only)
 {
-	socklen_t *len = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static char big[16384];
 	int fd = rds_socket();
+	socklen_t *len;
 
+	len = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, len);
 	len[0] = sizeof(big);
 	len[1] = 1;
