@@ -329,6 +329,7 @@ void rds_tx_write_space(struct sock *sk);
 void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs);	/* any context, no locks held */
 /* Messages taken off a path: release charge, wake senders, put.  No locks held. */
 void rds_message_settle(struct list_head *list);
+void rds_message_settle_parted(struct list_head *list, struct rds_sock *rs);
 void rds_message_settle_outside(spinlock_t *lock);
 
 /* payload.c */

@@ -412,3 +412,33 @@ void rds_message_settle(struct list_head *list)
 		rds_sock_put(rs);
 	}
 }
+
+/**
+ * rds_message_settle_parted() - finish messages that were taken back
+ * @list: messages of @rs taken off a path's lists, with the path's references; emptied
+ * @rs: their socket, held
+ *
+ * As rds_message_settle(), but the transport may have begun with one, and keep it for as long as
+ * the peer likes: it holds neither the socket nor its namespace then.  Operations have ended.
+ *
+ * Context: any, no lock held.
+ */
+void rds_message_settle_parted(struct list_head *list, struct rds_sock *rs)
+{
+	u32 bytes = 0, msgs = 0, n;
+	struct rds_message *m;
+
+	list_for_each_entry(m, list, node) {
+		if (m->rs != rs || m->op)
+			continue;
+		bytes += m->charge;
+		msgs++;
+		m->charge = 0;
+		WRITE_ONCE(m->rs, NULL);
+	}
+	rds_message_settle(list);
+	if (msgs)
+		rds_tx_release(rs, bytes, msgs);
+	for (n = 0; n < msgs; n++)
+		rds_sock_put(rs);
+}

@@ -493,7 +493,7 @@ static void cancel_conn(struct rds_conn *c, void *arg)
 	}
 	rds_op_finish(&out, x->dst ? RDS_RDMA_CANCELED : -1);
 	cancel_wait(c, &out, !x->dst);
-	rds_message_settle(&out);
+	rds_message_settle_parted(&out, x->rs);
 }
 
 /**

@@ -30,18 +30,20 @@ def shut(addr):
         say("call")
 
 
-def zcopy(source, victim, cancel=""):
-    """Messages in pages of ours, until no more are taken; perhaps cancelled; then we end."""
+def sends(how, source, victim, cancel=""):
+    """Messages, zcopy in pages of ours, until no more are taken; perhaps cancelled; then we end."""
+    zcopy = how == "zcopy"
     s = socket.socket(21, socket.SOCK_SEQPACKET)
-    s.setsockopt(socket.SOL_SOCKET, SO_ZEROCOPY, 1)
+    s.setsockopt(socket.SOL_SOCKET, SO_ZEROCOPY, zcopy)
     s.bind((source, 4000))
     pages = mmap.mmap(-1, 65536)
     pages.write(b"z" * 65536)
     n, full = 0, None
     while full is None or time.monotonic() < full + 1:
         try:
-            s.sendmsg([memoryview(pages)[:65000]], [(SOL_RDS, ZCOPY_COOKIE, struct.pack("=I", n))],
-                      MSG_ZEROCOPY | socket.MSG_DONTWAIT, (victim, 4000))
+            s.sendmsg([memoryview(pages)[:65000]],
+                      [(SOL_RDS, ZCOPY_COOKIE, struct.pack("=I", n))] * zcopy,
+                      MSG_ZEROCOPY * zcopy | socket.MSG_DONTWAIT, (victim, 4000))
             n += 1
             full = None
         except OSError as e:

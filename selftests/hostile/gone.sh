@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=120 ref=0 waits=1
-# A peer that keeps the window shut has pages of a program that has ended: they do not keep its
-# namespace.  And what a link brings while it is adopted is read without anything more to come.
+# A peer that keeps the window shut has pages of a program that has ended, or copies in the midst of
+# which TCP has stopped: they do not keep its namespace.  And what a link brings while it is adopted
+# is read without anything more to come.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
 
 ROUNDS=300
@@ -23,10 +24,10 @@ listening() {
 
 queued() {
 	made || return 1
-	program zcopy n9 gone.py zcopy 10.1.0.8 10.1.0.9 "$@"
-	busywait 30 said zcopy queued || { show_file "$T/zcopy"; return 1; }
-	end zcopy
-	said zcopy 'queued [1-9]'
+	program sender n9 gone.py sends "$1" 10.1.0.8 10.1.0.9 "${@:2}"
+	busywait 30 said sender queued || { show_file "$T/sender"; return 1; }
+	end sender
+	said sender 'queued [1-9]'
 }
 
 its_peer_is_there() {
@@ -49,10 +50,14 @@ answered() {
 ktap_header
 setup_hostile
 check "somebody lets others in and does not read" listening
-check "a program of another namespace sends him pages, and ends" queued
+check "a program of another namespace sends him pages, and ends" queued zcopy
 check "the namespace goes" vanished
-check "another one cancels that before" queued cancel
+check "another one cancels that before" queued zcopy cancel
 check "the namespace goes, too" vanished
+check "one sends what is copied" queued copy
+check "its namespace goes" vanished
+check "or cancels that before" queued copy cancel
+check "and its namespace goes" vanished
 end shut
 check "$ROUNDS links bring a ping while they are adopted: all are answered" answered
 ktap_finish
