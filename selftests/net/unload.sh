@@ -116,6 +116,17 @@ opening_meanwhile() {
 	return 1
 }
 
+bindv6only() {
+	local rc=0
+
+	sysctl -qw net.ipv6.bindv6only=1
+	modprobe rds_tcp || rc=1
+	(exec 3<>/dev/tcp/127.0.0.1/16385) 2>"$T/refused" || rc=1
+	show_file "$T/refused"
+	sysctl -qw net.ipv6.bindv6only=0
+	gone && return $rc
+}
+
 # 200 connects under way to hosts that are not there, and nobody waits for rmmod.
 unload_connecting() {
 	local t0 t1
@@ -207,6 +218,7 @@ check "no namespace is left behind" test "$(netns_alive)" -le "$netns"
 check "traffic while the namespaces live, unload with idle connections" \
 	unload_with_idle_connections
 if ours; then
+	check "peers with IPv4 may come, whatever net.ipv6.bindv6only says" bindv6only
 	check "200 connects under way do not hold up the unloading" unload_connecting
 	check "numbers go on when the transport comes back" numbered_on
 	modprobe rds_tcp

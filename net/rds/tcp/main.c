@@ -186,6 +186,10 @@ static struct socket *rds_tcp_listen_socket(struct net *net, int family)
 		return ERR_PTR(err);
 	sock_set_reuseaddr(sock->sk);
 	tcp_sock_set_nodelay(sock->sk);
+	/* Peers with IPv4 come to it, too, whatever net.ipv6.bindv6only says. */
+	lock_sock(sock->sk);
+	sock->sk->sk_ipv6only = 0;
+	release_sock(sock->sk);
 	err = kernel_bind(sock, (struct sockaddr *)&any, len);
 	if (err) {
 		sock_release(sock);
