@@ -260,13 +260,26 @@ static bool conn_is_idle(struct rds_conn *c, bool answered)
 	return true;
 }
 
+/* Has a link just come?  It deserves the time for its first frame. */
+static bool conn_begins(const struct rds_conn *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		const struct rds_path *p = smp_load_acquire(&c->paths[i]); /* published complete */
+
+		if (p && (rds_path_is_up(p) || path_adopts(p)))
+			return true;
+	}
+	return false;
+}
+
 /* Was it unused for so long?  @age counts for peers that never answered. */
 static bool conn_is_old(const struct rds_conn *c, bool answered, unsigned long age)
 {
 	if (answered)
 		age *= CONN_ANSWERED_FACTOR;
-	/* A link that is up deserves the time for its first frame. */
-	else if (rds_path_is_up(c->paths[0]) || path_adopts(c->paths[0]))
+	else if (conn_begins(c))
 		age = max(age, CONN_FIRST_FRAME);
 	return !time_before(jiffies, READ_ONCE(c->last_used) + age);
 }
@@ -275,7 +288,7 @@ static bool conn_is_old(const struct rds_conn *c, bool answered, unsigned long a
  * From "closing" on senders and new links are turned away for the moment; they look for the
  * connection again.
  */
-static bool conn_close_if_idle(struct rds_conn *c, bool answered)
+static bool conn_close_if_idle(struct rds_conn *c, bool answered, unsigned long age)
 {
 	bool idle;
 
@@ -289,6 +302,8 @@ static bool conn_close_if_idle(struct rds_conn *c, bool answered)
 	smp_mb();	/* before the looks; who holds a path's lock sees it or is seen */
 	/* An answer that came meanwhile must leave a grave. */
 	idle = conn_is_idle(c, answered) && answered == READ_ONCE(c->answered);
+	/* So must a link that was accepted in front of "closing", and waits to be adopted. */
+	idle = idle && conn_is_old(c, answered, age);
 	if (!idle)
 		WRITE_ONCE(c->closing, false);
 	c->going = idle;
@@ -302,7 +317,8 @@ static bool conn_give_up(struct rds_conn *c, unsigned long age, bool pressed)
 	bool answered = READ_ONCE(c->answered);
 	struct rds_conn_grave *g = NULL;
 
-	if (!conn_is_old(c, answered, age))
+	/* "closing" would turn senders and pongs away: not for nothing. */
+	if (!conn_is_old(c, answered, age) || !conn_is_idle(c, answered))
 		return false;
 	/* The history of a legacy peer's ports is not kept in a grave. */
 	if (answered && !pressed && rds_legacy_peer(c) && !xa_empty(&c->flows))
@@ -310,7 +326,7 @@ static bool conn_give_up(struct rds_conn *c, unsigned long age, bool pressed)
 	/* Before links and senders have to wait.  Without memory it is forgotten. */
 	if (answered)
 		g = kzalloc(sizeof(*g), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!conn_close_if_idle(c, answered)) {
+	if (!conn_close_if_idle(c, answered, age)) {
 		kfree(g);
 		return false;
 	}

@@ -110,7 +110,9 @@ bool rds_mprds_may_start(const struct rds_path *p)
 /* Has the peer answered the ping behind what was queued on path 0 before the fan-out? */
 static bool fanout_answered(const struct rds_conn *c)
 {
-	return READ_ONCE(c->fence) <= READ_ONCE(c->pongs);
+	unsigned int fence = smp_load_acquire(&c->fence);	/* pairs with mprds_forget_pings() */
+
+	return fence <= READ_ONCE(c->pongs);
 }
 
 /*
@@ -258,7 +260,7 @@ static void mprds_forget_pings(struct rds_path *p)
 		c->pings += m->control && m->sport == RDS_PORT_PROBE;
 	spin_unlock(&p->lock);
 	if (c->fence)
-		WRITE_ONCE(c->fence, c->pings + 1);
+		smp_store_release(&c->fence, c->pings + 1);	/* after pongs, which are fewer now */
 	spin_unlock_bh(&c->lock);
 }
 

@@ -316,8 +316,9 @@ int rds_path_accept(struct rds_path *p, bool again)
 		p->parked = was_parked;
 		err = -EAGAIN;
 	}
-	spin_unlock_bh(&p->lock);
+	/* Before the unlock: who gives up connections then sees a link, or that one came. */
 	WRITE_ONCE(p->conn->last_used, jiffies);
+	spin_unlock_bh(&p->lock);
 	return err;
 }
 
