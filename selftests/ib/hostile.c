@@ -433,7 +433,7 @@ static int served(struct peer *p, int fd)
  * Links that go, whose peers do not confirm that: a fifth of a second is waited for each.  For one
  * after the other that would be four, and nobody else is held up.
  */
-TEST_F(wire, links_that_go__hold_up_nobody)
+TEST_F_TIMEOUT(wire, links_that_go__hold_up_nobody, 120)
 {
 	static struct peer mute[MUTE], other;
 	int i, before, after;

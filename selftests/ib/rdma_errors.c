@@ -447,7 +447,9 @@ TEST_F(rdma, records__of_a_link_that_is_down)
 	ASSERT_TRUE(WAIT_UNTIL(poll_for(self->a, POLLIN, 100) && poll_for(self->b, POLLIN, 100)));
 	ASSERT_EQ(sizeof(*r4), info_get(fd, RDS_INFO_IB_CONNECTIONS, &p, &len));
 	for (r4 = p, n = len / sizeof(*r4), i = 0; i < n; i++) {
-		up += r4[i].dst_addr == inet_addr(B4) && r4[i].max_send_wr && r4[i].dst_gid[15];
+		/* there may be others of tests before */
+		up += r4[i].dst_addr == inet_addr(B4) && r4[i].src_addr == inet_addr(A4) &&
+		      !r4[i].tos && r4[i].max_send_wr && r4[i].dst_gid[15];
 		if (r4[i].dst_addr != down4)
 			continue;
 		down++;
