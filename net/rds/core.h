@@ -321,7 +321,6 @@ struct rds_message *rds_message_zerocopy(struct rds_sock *rs, struct iov_iter *f
 					 u32 cookie, int *err);
 struct rds_message *rds_message_control(gfp_t gfp);	/* ping, pong */
 void rds_message_unpin(struct rds_message *m);
-/* Payload [off, off+n) of @m into @to. */
 int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *to, size_t n);
 bool rds_tx_writable(const struct rds_sock *rs);
 bool rds_tx_admit(struct rds_sock *rs, u32 len);
