@@ -110,7 +110,7 @@ bool rds_mprds_may_start(const struct rds_path *p)
 /* Has the peer answered the ping behind what was queued on path 0 before the fan-out? */
 static bool fanout_answered(const struct rds_conn *c)
 {
-	unsigned int fence = smp_load_acquire(&c->fence);	/* pairs with mprds_forget_pings() */
+	unsigned int fence = smp_load_acquire(&c->fence);	/* see mprds_forget_pings() */
 
 	return fence <= READ_ONCE(c->pongs);
 }
@@ -260,7 +260,7 @@ static void mprds_forget_pings(struct rds_path *p)
 		c->pings += m->control && m->sport == RDS_PORT_PROBE;
 	spin_unlock(&p->lock);
 	if (c->fence)
-		smp_store_release(&c->fence, c->pings + 1);	/* after pongs, which are fewer now */
+		smp_store_release(&c->fence, c->pings + 1);	/* after pongs, fewer now */
 	spin_unlock_bh(&c->lock);
 }
 
