@@ -302,7 +302,7 @@ static bool conn_close_if_idle(struct rds_conn *c, bool answered, unsigned long 
 	smp_mb();	/* before the looks; who holds a path's lock sees it or is seen */
 	/* An answer that came meanwhile must leave a grave. */
 	idle = conn_is_idle(c, answered) && answered == READ_ONCE(c->answered);
-	/* So must a link that was accepted in front of "closing", and waits to be adopted. */
+	/* A link that was accepted in front of "closing", and is to be adopted, made it young. */
 	idle = idle && conn_is_old(c, answered, age);
 	if (!idle)
 		WRITE_ONCE(c->closing, false);

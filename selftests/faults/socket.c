@@ -137,12 +137,12 @@ static int c_accept(void)
 	return accept(x.a, NULL, NULL);
 }
 
-/* At least so many as without kmemleak, which adds its own. */
 static const struct step life[] = {
 	{ "socket", NULL, c_socket_ok, 4, .done = d_close },
 	{ "bind, any port", p_bind_any, c_bind, 2, .done = d_bind },
-	{ "bind", p_bind, c_bind, 2, .done = d_bind },
-	{ "bind, transport chosen", p_bind_tcp, c_bind, 2, .done = d_bind, .tcp_only = true },
+	{ "bind", p_bind, c_bind, 2, .kmemleak = 1, .done = d_bind },
+	{ "bind, transport chosen", p_bind_tcp, c_bind, 2, .kmemleak = 1, .done = d_bind,
+	  .tcp_only = true },
 	{ "connect", NULL, c_connect, 1 },
 	{ "getsockname", NULL, c_sockname, 1 },
 	{ "getpeername", NULL, c_peername, 1 },

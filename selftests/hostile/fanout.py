@@ -35,15 +35,24 @@ def frame(c):
     return None if flags & 1 else (sport, dport, body)
 
 
-def await_ping(c):
+def record(flows, f):
+    """The number of a message, under its source port; None if it is none."""
+    if not f or f[1] != DATA_PORT:
+        return None
+    flows.setdefault(f[0], []).append(int(f[2]))
+    return flows[f[0]][-1]
+
+
+def await_ping(c, flows=None):
     """The numbers of the messages in front of it."""
-    seen = []
+    seen, flows = [], {} if flows is None else flows
     while True:
         f = frame(c)
         if f and f[:2] == (1, 0):
             return seen
-        if f and f[1] == DATA_PORT:
-            seen.append(int(f[2]))
+        number = record(flows, f)
+        if number is not None:
+            seen.append(number)
 
 
 def pong(c, seq, announce=ANNOUNCE):
@@ -153,18 +162,11 @@ def downgraded(addr):
     while time.monotonic() < end and sum(v[-1] == QUEUED - 1 for v in flows.values()) < 8:
         for c in select.select(conns, [], [], 0.1)[0]:
             f = frame(c)
-            if f and f[1] == DATA_PORT:
-                record(flows, f)
+            if record(flows, f) is not None:
                 bearers.add(conns.index(c))
     say("links with messages", bearers, "flows", flows)
     whole = all(v == list(range(v[0], QUEUED)) for v in flows.values())
     say("ok" if whole and len(flows) == 8 and len(bearers) == 1 else "wrong")
-
-
-def record(flows, f):
-    """The number of a message, under its source port."""
-    if f and f[1] == DATA_PORT:
-        flows.setdefault(f[0], []).append(int(f[2]))
 
 
 def replaced(addr):
@@ -183,11 +185,7 @@ def replaced(addr):
     first = listener.accept()[0]
     first.settimeout(20)
     flows = {}
-    f = None
-    while not f or f[:2] != (1, 0):     # some flows have been on path 0 all the time
-        record(flows, f)
-        f = frame(first)
-    early = {port: list(numbers) for port, numbers in flows.items()}
+    early = await_ping(first, flows)    # of flows that have been on path 0 all the time
     pong(first, 1, OLD)
     others = more_paths(listener)
     stray = arrived(others, 2)

@@ -222,16 +222,16 @@ static int rds_tcp_bind(struct rds_tcp_path *tp, struct rds_tcp_net *rn, struct 
 	const struct rds_path *p = tp->path;
 	union rds_tcp_addr a;
 	int low, high, groups, port, n, len, err = -EADDRINUSE;
-	struct net *net = rds_path_net(p);
+	u32 group;
 
 	inet_sk_get_local_port_range(sock->sk, &low, &high);
 	low = round_up(low, RDS_MAX_PATHS);
 	groups = (high + 1 - low) / RDS_MAX_PATHS;
 
 	for (n = 0; n < groups && err == -EADDRINUSE; n++) {
-		port = (u32)atomic_inc_return(&rn->next_group) % groups;
-		port = low + RDS_MAX_PATHS * port + rds_path_index(p);
-		if (inet_is_local_reserved_port(net, port))
+		group = (u32)atomic_inc_return(&rn->next_group) % groups;
+		port = low + RDS_MAX_PATHS * group + rds_path_index(p);
+		if (inet_is_local_reserved_port(rds_path_net(p), port))
 			continue;
 		len = rds_tcp_addr(&a, rds_path_laddr(p), port, rds_path_scope(p));
 		err = kernel_bind(sock, &a.sa, len);
