@@ -9,8 +9,9 @@
 
 #include <sys/resource.h>
 
-#define COUNT	1500
+#define COUNT	3000
 #define PORT	7000
+#define ROUNDS	3
 
 /* Words whose exclusive or is the same, or that just count up. */
 static void address(char *s, int i, bool same)
@@ -33,37 +34,63 @@ static bool add_addresses(bool same)
 	return true;
 }
 
-/* Microseconds to bind all of them to one port, to send from each to @to, and to close them. */
-static __s64 bind_all(bool same, const char *to)
+enum { BIND, SEND, OPS };
+
+/*
+ * How much slower those of one sum may be: in one chain a send takes 6 times as
+ * long, a bind 64 times.  The kernel's own table of addresses, which bind asks,
+ * does put them into one chain: 1.7 times.
+ */
+static const struct {
+	const char *name;
+	int percent;
+} ops[OPS] = { { "bind", 400 }, { "send", 150 } };
+
+/* Microseconds to bind a socket to each, all to one port, and to send from each to @to. */
+static bool bind_and_send(bool same, const char *to, __s64 us[OPS])
 {
 	static int fds[COUNT];
 	char addr[64];
-	__s64 start;
 	int i;
 
-	start = now_us();
+	us[BIND] = 0;
+	us[SEND] = 0;
 	for (i = 0; i < COUNT; i++) {
 		address(addr, i, same);
 		fds[i] = rds_socket();
-		if (fds[i] < 0 || rds_bind(fds[i], addr, PORT) ||
-		    send_to(fds[i], to, PORT, "x", 1, 0) != 1) {
-			printf("# socket %d: %s\n", i, strerror(errno));
-			return -1;
-		}
+		us[BIND] -= now_us();
+		if (rds_bind(fds[i], addr, PORT))
+			return false;
+		us[BIND] += now_us();
 	}
+	us[SEND] -= now_us();
+	for (i = 0; i < COUNT; i++)
+		if (send_to(fds[i], to, PORT, "x", 1, 0) != 1)
+			return false;
+	us[SEND] += now_us();
 	for (i = 0; i < COUNT; i++)
 		close(fds[i]);
-	return now_us() - start;
+	return true;
 }
 
-TEST(addresses__of_one_sum)
+FIXTURE(many) {};
+
+FIXTURE_SETUP(many)
+{
+	SETUP_LOCAL();
+}
+
+FIXTURE_TEARDOWN(many)
+{
+}
+
+TEST_F_TIMEOUT(many, addresses__of_one_sum, 90)
 {
 	struct rlimit rl = { COUNT + 100, COUNT + 100 };
-	__s64 plain, same, again;
+	__s64 us[OPS], best[2][OPS];
+	int fd, i, n, op, round;
 	char to[64], buf[8];
-	int fd, i;
 
-	SETUP_LOCAL();
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
 	ASSERT_TRUE(add_addresses(false));
 	ASSERT_TRUE(add_addresses(true));
@@ -71,19 +98,26 @@ TEST(addresses__of_one_sum)
 	ASSERT_EQ(0, nl_addr("lo", to, 128, 1));
 	fd = rds_bound(to, PORT);
 	ASSERT_FD(fd);
-	plain = bind_all(false, to);
-	ASSERT_LT(0, plain);
-	same = bind_all(true, to);
-	ASSERT_LT(0, same);
-	/* the connections are there by now */
-	again = bind_all(true, to);
-	ASSERT_LT(0, again);
-	TH_LOG("%d sockets: %lld us, of one sum %lld us, once more %lld us", COUNT, plain, same,
-	       again);
-	EXPECT_GT(3 * plain, same);
-	EXPECT_GT(3 * plain, again);
-	for (i = 0; i < 3 * COUNT; i++)
-		ASSERT_EQ(1, recv(fd, buf, sizeof(buf), 0));
+	/*
+	 * The first round makes the connections, which goes on beside the second
+	 * half.  Of the others, in turns, the quickest counts: what else the
+	 * machine does only adds.
+	 */
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < 2; i++) {
+			ASSERT_TRUE(bind_and_send(i, to, us));
+			for (op = 0; op < OPS; op++)
+				if (round < 2 || us[op] < best[i][op])
+					best[i][op] = us[op];
+			for (n = 0; n < COUNT; n++)
+				ASSERT_EQ(1, recv(fd, buf, sizeof(buf), 0));
+		}
+	}
+	for (op = 0; op < OPS; op++) {
+		TH_LOG("%s, %d sockets: %lld us, of one sum %lld us", ops[op].name, COUNT,
+		       best[0][op], best[1][op]);
+		EXPECT_GT(ops[op].percent * best[0][op], 100 * best[1][op]);
+	}
 }
 
 TEST_HARNESS_MAIN

@@ -38,25 +38,25 @@ static struct {
  * @prep: before the call, without faults; may be NULL
  * @call: the call itself: nothing in it but what shall meet faults
  * @least: fault points there must be at least
- * @kmemleak: so many more if the kernel has kmemleak
  * @msgs: messages that reach b for each unit of a positive result: 0, 1 (any
  *	positive result is one message) or 2 (the result is their number)
  * @tcp_only: not for the loopback transport
  * @partly: a fault may also make the positive result smaller
  * @done: after the call, without faults; gets its result; may be NULL
  * @after: likewise, but after everything has arrived
+ * @kmemleak: so many more fault points if the kernel has kmemleak
  */
 struct step {
 	const char *name;
 	void (*prep)(void);
 	int (*call)(void);
 	int least;
-	int kmemleak;
 	int msgs;
 	bool tcp_only;
 	bool partly;
 	void (*done)(int ret, int err);
 	void (*after)(int ret, int err);
+	int kmemleak;
 };
 
 /* A message of @len bytes in out[], with a number of its own. */
