@@ -318,7 +318,7 @@ bool rds_path_link_up(struct rds_path *p, u32 epoch);
  * What the peer says in the handshake of a link: a number that differs from one start of it to
  * the next; 0 = of a make that has none.  Before link_up(), for transports with one path.
  */
-void rds_path_peer_instance(struct rds_path *p, u32 instance);
+u64 rds_path_peer_instance(struct rds_path *p, u32 instance);
 /* Ours. */
 u32 rds_instance(const struct rds_path *p);
 /* The peer's port of a link that start() adopts; before link_up(). */

@@ -96,11 +96,16 @@ void rds_generation_told(struct rds_path *p, u32 gen, u64 seq)
  * was, other software is there now, and that counts from the beginning like any other instance.
  *
  * Context: any, before the link is up.
+ *
+ * Return: the sequence of its newest message that was received, 0 = none.  It may be acknowledged
+ * before anything comes by this link; never to a peer without an instance, which may have begun
+ * to count anew unseen.
  */
-void rds_path_peer_instance(struct rds_path *p, u32 instance)
+u64 rds_path_peer_instance(struct rds_path *p, u32 instance)
 {
 	struct rds_conn *c = p->conn;
 	bool other;
+	u64 next;
 
 	spin_lock_bh(&p->lock);
 	other = !p->rx_gen != !instance && p->next_rx;
@@ -113,11 +118,15 @@ void rds_path_peer_instance(struct rds_path *p, u32 instance)
 		rds_stat_inc(recv_generation_change);
 	if (instance) {
 		rds_generation_told(p, instance, 0);
-		return;
+		spin_lock_bh(&p->lock);
+		next = p->next_rx;
+		spin_unlock_bh(&p->lock);
+		return next ? next - 1 : 0;
 	}
 	spin_lock_bh(&c->lock);
 	WRITE_ONCE(c->peer_gen, 0);
 	spin_unlock_bh(&c->lock);
+	return 0;
 }
 
 /**

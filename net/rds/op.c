@@ -290,7 +290,7 @@ bool rds_op_requeue(const struct rds_message *m)
 
 /**
  * rds_op_pending() - is there an operation to be executed?
- * @m: message; link mutex held
+ * @m: message; link mutex or path->lock held
  */
 bool rds_op_pending(const struct rds_message *m)
 {

@@ -366,6 +366,26 @@ bool rds_path_emptied(const struct rds_path *p)
 	return p->pull_empty;
 }
 
+/*
+ * What the peer got by the link before, and says so before it is repeated on this one; p->lock
+ * held.  Return: how many went to @done.
+ */
+static u32 path_take_repeated(struct rds_path *p, u64 pos, struct list_head *done)
+{
+	struct rds_message *m, *next;
+	u32 nr = 0;
+
+	list_for_each_entry_safe(m, next, &p->queue, node) {
+		if (!(m->flags & RDS_FLAG_RETRANSMITTED) || m->ack_pos > pos || rds_op_pending(m))
+			break;
+		list_move_tail(&m->node, done);
+		p->nr_control -= m->control;
+		nr++;
+	}
+	WRITE_ONCE(p->nr_queued, p->nr_queued - nr);
+	return nr;
+}
+
 /**
  * rds_path_acked() - the peer has everything up to a position
  * @p: the path
@@ -391,6 +411,9 @@ void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos)
 			p->nr_control -= m->control;
 			nr++;
 		}
+		/* Sequences are the same on each link. */
+		if (path_asks(p))
+			nr += path_take_repeated(p, pos, &done);
 		if (nr)
 			trace_rds_ack(p, pos, nr);
 		/* Answers acknowledge all there is: no need to ask for a frame of its own. */

@@ -13,7 +13,7 @@ FIXTURE(bounds)
 {
 	struct peer *p;
 	int fd, stuck;
-	unsigned long peer_bytes, allocation, links;
+	unsigned long peer_bytes, allocation, links, ring;
 };
 
 FIXTURE_SETUP(bounds)
@@ -23,6 +23,7 @@ FIXTURE_SETUP(bounds)
 	self->peer_bytes = get_sysctl("max_peer_bytes");
 	self->allocation = get_sysctl("ib/max_recv_allocation");
 	self->links = get_sysctl("ib/max_link_allocation");
+	self->ring = get_sysctl("ib/max_recv_wr");
 	self->p = calloc(1, sizeof(*self->p));
 	self->fd = rds_bound(B4, PORT);
 	ASSERT_FD(self->fd);
@@ -36,6 +37,7 @@ FIXTURE_TEARDOWN(bounds)
 	set_sysctl("max_peer_bytes", self->peer_bytes);
 	set_sysctl("ib/max_recv_allocation", self->allocation);
 	set_sysctl("ib/max_link_allocation", self->links);
+	set_sysctl("ib/max_recv_wr", self->ring);
 	peer_close(self->p);
 	free(self->p);
 	close(self->fd);
@@ -90,6 +92,46 @@ TEST_F_TIMEOUT(bounds, reader__who_never_reads, 100)
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, peer_event(self->p, PEER_WAIT));
 	EXPECT_EQ(before + 1, counter(self->fd, "ib_rx_starved"));
 	flood_free(f);
+}
+
+/*
+ * Both ends ours: what one of them has for a reader who never reads uses up all buffers of each
+ * link, and the other one waits for an acknowledgment.  It comes with the first frame of the
+ * second link, and that one stays.
+ */
+TEST_F_TIMEOUT(bounds, reader__who_never_reads_what_we_send, 100)
+{
+	static char data[4096];
+	__s64 before, stalled, start;
+	int from, i;
+
+	/* no link yet, so nothing is known of congestion; when there is one it has few buffers */
+	load_anew(_metadata, &self->fd, &self->stuck);
+	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", 100));
+	ASSERT_EQ(0, set_sysctl("ib/max_recv_wr", 64));
+	ASSERT_EQ(0, set_int(self->stuck, SOL_SOCKET, SO_RCVBUF, 8192));
+	from = rds_bound(A4, PORT);
+	ASSERT_FD(from);
+	ASSERT_EQ(0, set_int(from, SOL_SOCKET, SO_SNDBUFFORCE, 64 << 20));
+	before = counter(self->fd, "ib_rx_starved");
+	for (i = 0; i < 3000; i++) {
+		ASSERT_EQ(4096, send_to(from, B4, STUCK, data, 4096, MSG_DONTWAIT))
+			TH_LOG("message %d: %s", i, strerror(errno));
+	}
+	stalled = counter(self->fd, "recv_stalled");
+	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", self->links));
+	EXPECT_TRUE(WAIT_UNTIL(stalled < counter(self->fd, "recv_stalled")));
+	usleep(500000);		/* and the ring is used up */
+	ASSERT_EQ(100, send_to(self->fd, A4, PORT, data, 100, 0));
+	start = now_ms();
+	while (outq(self->fd) && now_ms() < start + 60000)
+		usleep(10000);
+	TH_LOG("acknowledged after %lld ms, %lld links starved", now_ms() - start,
+	       counter(self->fd, "ib_rx_starved") - before);
+	EXPECT_EQ(0, outq(self->fd));
+	EXPECT_GE(before + 2, counter(self->fd, "ib_rx_starved"));
+	EXPECT_EQ(100, recv(from, data, 100, MSG_DONTWAIT));
+	close(from);
 }
 
 /* ---- messages received in part ------------------------------------------------- */

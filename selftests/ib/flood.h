@@ -126,16 +126,6 @@ static inline int outq(int fd)
 	return n;
 }
 
-static inline int peer_ack(struct peer *p, uint64_t seq)
-{
-	struct frame_hdr h = frame(0, 0, 0, 0, 0);
-
-	h.ack = htobe64(seq);
-	h.csum = 0;
-	h.csum = htobe16(frame_sum(&h));
-	return peer_send(p, &h, NULL, 0);
-}
-
 static inline int module_del(void)
 {
 	return run_cmd("rmmod rds_rdma 2>/dev/null");

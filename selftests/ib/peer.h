@@ -275,6 +275,17 @@ static inline int peer_send(struct peer *p, const struct frame_hdr *h, const voi
 	return peer_send_raw(p, sizeof(*h) + n, IBV_WR_SEND);
 }
 
+/* A frame that only acknowledges. */
+static inline int peer_ack(struct peer *p, uint64_t seq)
+{
+	struct frame_hdr h = frame(0, 0, 0, 0, 0);
+
+	h.ack = htobe64(seq);
+	h.csum = 0;
+	h.csum = htobe16(frame_sum(&h));
+	return peer_send(p, &h, NULL, 0);
+}
+
 /* Does an event come, for which frames with the solicited bit were asked? */
 static inline bool peer_solicited(struct peer *p, int wait_ms)
 {

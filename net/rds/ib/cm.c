@@ -84,9 +84,12 @@ static size_t rds_ib_say(struct rds_ib_link *l, u8 *buf)
 /* What a peer's private data means for the link. */
 static void rds_ib_heard(struct rds_ib_link *l, const struct rds_ib_private *priv)
 {
+	u64 received = rds_path_peer_instance(l->ib->path, priv->instance);
+
 	l->ours = priv->instance;
-	rds_path_peer_instance(l->ib->path, priv->instance);
 	spin_lock_bh(&l->lock);
+	/* Said with our first frame: it does not wait for one of the peer's, behind many others. */
+	l->ack_seq = received;
 	l->credit.on = priv->credit && rds_ib_offers_credits(l);
 	rds_ib_credit_got(&l->credit, priv->credit);
 	spin_unlock_bh(&l->lock);

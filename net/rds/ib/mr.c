@@ -44,7 +44,7 @@ struct rds_ib_frmr {
 
 static struct workqueue_struct *mr_wq;
 static LLIST_HEAD(dead_regions);
-static DEFINE_SPINLOCK(regions_lock);	/* rds_ib_region.rdev, lists of regions */
+static DEFINE_SPINLOCK(regions_lock);	/* rds_ib_region: rdev, given_up; lists of regions */
 static DEFINE_MUTEX(reap_lock);		/* regions are torn down by one at a time */
 static void reap(struct work_struct *work);
 static DECLARE_WORK(reap_work, reap);
@@ -332,6 +332,27 @@ void rds_ib_mr_flush(void)
 	flush_work(&reap_work);
 }
 
+/* What the CPU wrote for peers, or they for it.  regions_lock held. */
+static void region_sync(struct rds_ib_region *r, bool to_device)
+{
+	struct scatterlist *sg;
+	struct ib_device *dev;
+	int i;
+
+	lockdep_assert_held(&regions_lock);
+	if (!r->rdev || ib_uses_virt_dma(r->rdev->dev))
+		return;
+	dev = r->rdev->dev;
+	for_each_sgtable_dma_sg(&r->mr->sgt, sg, i) {
+		if (to_device)
+			ib_dma_sync_single_for_device(dev, sg_dma_address(sg), sg_dma_len(sg),
+						      DMA_BIDIRECTIONAL);
+		else
+			ib_dma_sync_single_for_cpu(dev, sg_dma_address(sg), sg_dma_len(sg),
+						   DMA_BIDIRECTIONAL);
+	}
+}
+
 /**
  * rds_ib_mr_sync() - rds_rdma_ops.mr_sync
  * @mr: region, not unmapped
@@ -342,23 +363,9 @@ void rds_ib_mr_flush(void)
 void rds_ib_mr_sync(struct rds_mr *mr, bool to_device)
 {
 	struct rds_ib_region *r = (struct rds_ib_region *)mr->priv;
-	struct scatterlist *sg;
-	struct ib_device *dev;
-	int i;
 
 	spin_lock_bh(&regions_lock);
-	if (!r->rdev || ib_uses_virt_dma(r->rdev->dev))
-		goto out;
-	dev = r->rdev->dev;
-	for_each_sgtable_dma_sg(&mr->sgt, sg, i) {
-		if (to_device)
-			ib_dma_sync_single_for_device(dev, sg_dma_address(sg), sg_dma_len(sg),
-						      DMA_BIDIRECTIONAL);
-		else
-			ib_dma_sync_single_for_cpu(dev, sg_dma_address(sg), sg_dma_len(sg),
-						   DMA_BIDIRECTIONAL);
-	}
-out:
+	region_sync(r, to_device);
 	spin_unlock_bh(&regions_lock);
 }
 
@@ -372,9 +379,11 @@ void rds_ib_mr_unmap(struct rds_mr *mr)
 {
 	struct rds_ib_region *r = (struct rds_ib_region *)mr->priv;
 
+	spin_lock_bh(&regions_lock);
 	/* What peers wrote is the application's now, not when the mapping ends. */
-	rds_ib_mr_sync(mr, false);
-	WRITE_ONCE(r->given_up, true);
+	region_sync(r, false);
+	r->given_up = true;
+	spin_unlock_bh(&regions_lock);
 	llist_add(&r->dead, &dead_regions);
 	queue_work(mr_wq, &reap_work);
 }
@@ -437,9 +446,11 @@ void rds_ib_mr_remove(struct rds_ib_device *rdev)
 	mutex_lock(&reap_lock);
 	/* Nobody but us takes regions off the list now. */
 	list_for_each_entry_safe(r, next, &md->regions, node) {
+		spin_lock_bh(&regions_lock);
 		/* What was given up is the application's, who may have written to it since. */
-		if (!READ_ONCE(r->given_up))
-			rds_ib_mr_sync(r->mr, false);
+		if (!r->given_up)
+			region_sync(r, false);
+		spin_unlock_bh(&regions_lock);
 		region_end(r, false);
 	}
 	mutex_unlock(&reap_lock);

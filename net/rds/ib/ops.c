@@ -337,6 +337,21 @@ static int op_room(struct rds_ib_ops *ops, unsigned int wrs)
 	return err;
 }
 
+/* Bounce buffers that are all in use say -EIO, too: those of our own will be given back. */
+static int op_map_room(struct rds_ib_link *l, struct rds_op *op)
+{
+	struct rds_ib_ops *ops = &l->ops;
+	int err = op_map(l, op);
+
+	if (err != -EIO)
+		return err;
+	spin_lock_bh(&ops->lock);
+	if (!list_empty(&ops->list))
+		err = -ENOMEM;
+	spin_unlock_bh(&ops->lock);
+	return err;
+}
+
 /**
  * rds_ib_ops_post() - post the operation of a message before its SENDs
  * @l: link, link mutex held
@@ -362,7 +377,7 @@ int rds_ib_ops_post(struct rds_ib_link *l, struct rds_message *m)
 		err = op_room(&l->ops, part_wrs(l, &op->part[RDS_OP_RDMA]) +
 				       part_wrs(l, &op->part[RDS_OP_ATOMIC]));
 	if (!err)
-		err = op_map(l, op);
+		err = op_map_room(l, op);
 	if (err == -EAGAIN || err == -ENOMEM)
 		return err;
 	if (err) {
