@@ -77,7 +77,7 @@ static int say(struct peer *p, uint64_t seq, int flags, const char *what)
 	ASSERT_STREQ(what, in_); \
 } while (0)
 
-/* The address is used again while the old link is up, or our kernel would dial this very machine. */
+/* The address is used again while the old link is up, or our kernel would dial itself. */
 #define HEAR_TWO() do { \
 	ASSERT_EQ(0, connect_as(self->p, variant->before)); \
 	ASSERT_EQ(0, say(self->p, 1, 0, "a1")); \
