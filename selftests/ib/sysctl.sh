@@ -139,7 +139,7 @@ little_memory() {
 	local before
 
 	before=$(counter - ib_rx_alloc_limit)
-	echo 300 >$S/max_recv_allocation || return 1
+	echo 200 >$S/max_recv_allocation || return 1
 	fresh_links || return 1
 	start_flow little here $A4 here $B4 200 -S 0,4096,100000,500000 || return 1
 	sleep 1
