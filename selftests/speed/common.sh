@@ -19,6 +19,15 @@ TABLE=${TABLE/rdma/ib}
 PAIRS=${PAIRS:-$ALL_PAIRS}
 FIGURES=${FIGURES:-$ALL_FIGURES}
 
+# What is measured: the tree as it is now, just built, whatever is written to it meanwhile.
+commit() {
+	local git="git -C ${SELFTESTS:-$(dirname "$0")/..}/.."
+
+	echo "$($git describe --always --abbrev=12)$([ -z "$($git status --porcelain net include)" ] || echo " with changes")"
+}
+RDS_SPEED_COMMIT=$(commit)
+export RDS_SPEED_COMMIT
+
 # load NODE KIND: this module, and nothing of the other one's
 load() {
 	on "$1" 'for m in rds_tcp rds_rdma rds; do

@@ -9,7 +9,6 @@ empty TABLE nothing is written.
 import io
 import os
 import statistics
-import subprocess
 import sys
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -74,16 +73,11 @@ def document(found, base, about, line):
     return out.getvalue()
 
 
-def git(*words):
-    return subprocess.run(["git", "-C", TOP, *words], capture_output=True, text=True).stdout.strip()
-
-
 def describe(table, found):
     import guest
-    dirty = " with changes" if git("status", "--porcelain", "net", "include") else ""
     return {"what": WHAT[table], "table": table, "rounds": len(found[0][2]),
             "command": os.environ.get("RDS_SPEED_COMMAND", f"selftests/speed/{table}.sh"),
-            "commit": git("describe", "--always", "--abbrev=12") + dirty,
+            "commit": os.environ["RDS_SPEED_COMMIT"],
             "kernel": guest.kind("intree").version}
 
 
