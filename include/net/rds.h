@@ -317,6 +317,7 @@ bool rds_path_link_up(struct rds_path *p, u32 epoch);
 /*
  * What the peer says in the handshake of a link: a number that differs from one start of it to
  * the next; 0 = of a make that has none.  Before link_up(), for transports with one path.
+ * Returns the sequence that may be acknowledged before anything comes, 0 = none.
  */
 u64 rds_path_peer_instance(struct rds_path *p, u32 instance);
 /* Ours. */

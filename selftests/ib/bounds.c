@@ -96,8 +96,8 @@ TEST_F_TIMEOUT(bounds, reader__who_never_reads, 100)
 
 /*
  * Both ends ours: what one of them has for a reader who never reads uses up all buffers of each
- * link, and the other one waits for an acknowledgment.  It comes with the first frame of the
- * second link, and that one stays.
+ * link, and the other one waits for an acknowledgment.  A new link brings it.  ib/restart has
+ * how: here it also came before links began with what was received.
  */
 TEST_F_TIMEOUT(bounds, reader__who_never_reads_what_we_send, 100)
 {
