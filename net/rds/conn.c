@@ -404,7 +404,8 @@ static void conn_key(struct rds_conn_key *key, const struct rds_transport *t,
  * @scope: interface for a link-local destination, else 0
  *
  * A destination that is local to the namespace goes through the loopback transport if the
- * socket's transport wants that; decided when the connection is created.
+ * socket's transport wants that; decided when the connection is created.  A loopback address
+ * always does: nobody is there on a device, and to dial ::1 costs rdma_rxe its CM's queue pair.
  *
  * Context: process, may sleep.
  * Return: counted connection, or ERR_PTR(-ENOMEM, -ENETDOWN).
@@ -420,7 +421,7 @@ struct rds_conn *rds_conn_for_send(struct rds_sock *rs, const struct in6_addr *f
 	c = rds_conn_lookup(rn, &key);
 	if (c)
 		return c;
-	if (rs->trans->caps & RDS_CAP_LOCAL_VIA_LOOP) {
+	if (rs->trans->caps & RDS_CAP_LOCAL_VIA_LOOP || rds_addr_is_loopback(faddr)) {
 		key.trans = &rds_loop_transport;
 		c = rds_conn_lookup(rn, &key);
 		if (c)
@@ -453,6 +454,8 @@ struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *
 	struct rds_conn_key key;
 	struct rds_conn *c;
 
+	if (rds_addr_is_loopback(faddr))
+		return ERR_PTR(-EOPNOTSUPP);
 	conn_key(&key, t, laddr, faddr, scope, tos);
 	if (t->caps & RDS_CAP_SELF)
 		key.half = ipv6_addr_equal(laddr, faddr);

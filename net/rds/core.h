@@ -675,8 +675,7 @@ void rds_sysctl_defaults(struct rds_net *rn);
 int rds_sysctl_init_net(struct rds_net *rn);
 void rds_sysctl_exit_net(struct rds_net *rn);
 
-/* transport.c */
-/* Transport that owns @addr in @net, module reference taken; NULL if none. */
+/* transport.c: the one that owns @addr in @net, module reference taken; NULL if none. */
 struct rds_transport *rds_transport_for_addr(struct net *net, const struct in6_addr *addr,
 					     u32 scope);
 /* By number, loading the module if need be; reference taken; NULL if none. */
@@ -686,6 +685,7 @@ bool rds_transport_is_registered(const struct rds_transport *t);	/* any context 
 bool rds_transport_owns(const struct rds_transport *t, struct net *net,
 			const struct in6_addr *addr, u32 scope);
 bool rds_addr_is_local(struct net *net, const struct in6_addr *addr, u32 scope);
+bool rds_addr_is_loopback(const struct in6_addr *addr);
 /* Call @fn for each registered transport in order IB, TCP. May sleep. */
 void rds_transport_for_each(void (*fn)(struct rds_transport *t, void *arg), void *arg);
 

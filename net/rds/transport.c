@@ -56,10 +56,16 @@ bool rds_transport_owns(const struct rds_transport *t, struct net *net,
 	return ret;
 }
 
-static bool is_loopback(const struct in6_addr *a)
+/**
+ * rds_addr_is_loopback() - is this an address that every host has for itself?
+ * @addr: address
+ *
+ * Context: any.
+ * Return: true for 127/8 and ::1.
+ */
+bool rds_addr_is_loopback(const struct in6_addr *addr)
 {
-	return ipv6_addr_loopback(a) ||
-	       (ipv6_addr_v4mapped(a) && ipv4_is_loopback(a->s6_addr32[3]));
+	return ipv6_addr_loopback(addr) || ipv6_addr_v4mapped_loopback(addr);
 }
 
 /**
@@ -167,7 +173,7 @@ struct rds_transport *rds_transport_for_addr(struct net *net, const struct in6_a
 	struct rds_transport *t;
 	int i;
 
-	if (is_loopback(addr))
+	if (rds_addr_is_loopback(addr))
 		return find(RDS_TRANS_LOOP);
 
 	for (i = 0; i < ARRAY_SIZE(order); i++) {
