@@ -30,7 +30,8 @@ static unsigned long backoff_next(struct rds_path *p)
 	if (!p->backoff) {
 		p->backoff = min_j;
 	} else {
-		delay = get_random_u32_below(min_t(unsigned long, p->backoff, U32_MAX));
+		/* The maximum may be a smaller one by now. */
+		delay = get_random_u32_below(min3(p->backoff, max_j, (unsigned long)U32_MAX));
 		p->backoff = min(p->backoff * 2, max_j);
 	}
 	if (!rds_conn_is_active(p->conn) && p->conn->key.trans->caps & RDS_CAP_CANONICAL)

@@ -73,6 +73,31 @@ unpinged() {
 	return $rc
 }
 
+# A delay that was drawn stays, but the next one keeps to the smaller maximum.  Our dials are
+# refused at once, the second time because the larger address knocks.
+smaller_maximum() {
+	local rc=0 start
+
+	n1 ip addr add 10.1.1.1/24 dev eth0 && n2 ip addr add 10.1.1.2/24 dev eth0 &&
+		n1 ip rule add pref 10 ipproto tcp dport 16385 prohibit || return 1
+	n1 sysctl -qw net.rds.reconnect_max_delay_ms=300000 &&
+		n1 sysctl -qw net.rds.reconnect_min_delay_ms=300000 || return 1
+	start_recv max n2 10.1.1.2:4900 1 1 || return 1
+	start_send max n1 10.1.1.1:4901 10.1.1.2:4900 1
+	sleep 1
+	n1 sysctl -qw net.rds.reconnect_min_delay_ms=10 &&
+		n1 sysctl -qw net.rds.reconnect_max_delay_ms=1000 || return 1
+	n2 bash -c 'exec 3<>/dev/tcp/10.1.1.1/16385 && sleep 0.3' || rc=1
+	n1 ip rule del pref 10
+	lib_now
+	start=$LIB_NOW
+	end_flow max 1 || rc=1
+	lib_now
+	note "$((LIB_NOW - start)) ms"
+	[ $((LIB_NOW - start)) -lt $((5000 * ${RDS_SLOW:-1})) ] || rc=1
+	return $rc
+}
+
 ktap_header
 setup_pair
 check "sndbuf default 0" is n1 net.rds.tcp.rds_tcp_sndbuf 0
@@ -100,6 +125,7 @@ if ours; then
 	check "nonsense is refused" refused n1 net.rds.reconnect_min_delay_ms abc
 	check "the other namespace is not touched" is n2 net.rds.reconnect_max_delay_ms 1000
 	check "net.rds.* written in mid-traffic" core_written
+	check "a smaller reconnect_max_delay_ms counts for who has waited longer" smaller_maximum
 fi
 moved
 ktap_finish
