@@ -330,6 +330,9 @@ static bool conn_give_up(struct rds_conn *c, unsigned long age, bool pressed)
 		kfree(g);
 		return false;
 	}
+	/* Without a grave, too, a successor begins above these numbers. */
+	if (!g)
+		rds_conn_outlive(c);
 	if (!(g ? conn_bury(c, g) : rds_conn_unlink(c)))
 		return false;		/* somebody else destroys it */
 	rds_stat_inc(conn_expired);

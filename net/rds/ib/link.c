@@ -604,7 +604,11 @@ static void rds_ib_quiesce(struct rds_ib_link *l)
 {
 	cancel_delayed_work_sync(&l->ack_timer);
 	cancel_delayed_work_sync(&l->retry);
-	if (l->qp)
+	/*
+	 * One that never came up has nothing to wait for: its queue pair may have got stuck on its
+	 * way.  rdma_rxe without memory for RTR completes nothing any more.
+	 */
+	if (test_bit(RDS_IB_UP, &l->flags))
 		ib_drain_qp(l->qp);
 	set_bit(RDS_IB_QUIET, &l->flags);
 	cancel_work_sync(&l->poll);

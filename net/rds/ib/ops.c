@@ -65,14 +65,23 @@ static enum dma_data_direction op_dir(const struct rds_op_part *part)
 
 /* ---- memory -------------------------------------------------------------------------- */
 
-static void op_unmap(struct rds_ib_link *l, struct rds_op *op, enum rds_op_nr nr)
+static void op_unmap(struct rds_ib_link *l, struct rds_op *op, enum rds_op_nr nr,
+		     unsigned long attrs)
 {
 	struct rds_ib_op_part *pp = &op_priv(op)->part[nr];
 
 	if (!pp->mapped)
 		return;
 	pp->mapped = false;
-	ib_dma_unmap_sgtable_attrs(l->rdev->dev, &op->part[nr].sgt, op_dir(&op->part[nr]), 0);
+	ib_dma_unmap_sgtable_attrs(l->rdev->dev, &op->part[nr].sgt, op_dir(&op->part[nr]),
+				     attrs);
+}
+
+/* The device has seen none of it, and the memory may be its owner's again: nothing is copied. */
+static void op_unmap_unused(struct rds_ib_link *l, struct rds_op *op)
+{
+	op_unmap(l, op, RDS_OP_RDMA, DMA_ATTR_SKIP_CPU_SYNC);
+	op_unmap(l, op, RDS_OP_ATOMIC, DMA_ATTR_SKIP_CPU_SYNC);
 }
 
 static int op_map(struct rds_ib_link *l, struct rds_op *op)
@@ -88,7 +97,7 @@ static int op_map(struct rds_ib_link *l, struct rds_op *op)
 		err = ib_dma_map_sgtable_attrs(l->rdev->dev, &part->sgt, op_dir(part), 0);
 		if (err) {
 			rds_ib_count(RDS_IB_TX_SG_MAPPING_FAILURE);
-			op_unmap(l, op, RDS_OP_RDMA);
+			op_unmap_unused(l, op);
 			return err;
 		}
 		op_priv(op)->part[i].mapped = true;
@@ -122,7 +131,7 @@ static void op_executed(struct rds_ib_op_part *pp)
 
 	if (time_after(jiffies, iop->posted + HZ / 2))
 		rds_ib_count(RDS_IB_TX_STALLED);
-	op_unmap(l, iop->m->op, nr);
+	op_unmap(l, iop->m->op, nr, 0);
 	rds_op_done(l->ib->path, iop->m, nr, RDS_RDMA_SUCCESS);
 
 	spin_lock_bh(&ops->lock);
@@ -342,14 +351,15 @@ static int op_map_room(struct rds_ib_link *l, struct rds_op *op)
 {
 	struct rds_ib_ops *ops = &l->ops;
 	int err = op_map(l, op);
+	bool alone;
 
 	if (err != -EIO)
 		return err;
 	spin_lock_bh(&ops->lock);
-	if (!list_empty(&ops->list))
-		err = -ENOMEM;
+	alone = list_empty(&ops->list);
 	spin_unlock_bh(&ops->lock);
-	return err;
+	/* The others may have ended while we tried; no new ones begin. */
+	return alone ? op_map(l, op) : -ENOMEM;
 }
 
 /**
@@ -385,8 +395,7 @@ int rds_ib_ops_post(struct rds_ib_link *l, struct rds_message *m)
 		return 1;
 	}
 	if (!rds_op_begin(p, m)) {
-		op_unmap(l, op, RDS_OP_RDMA);
-		op_unmap(l, op, RDS_OP_ATOMIC);
+		op_unmap_unused(l, op);
 		return 1;
 	}
 	silent = op->silent;
@@ -431,8 +440,8 @@ void rds_ib_ops_reset(struct rds_ib_link *l)
 
 	list_for_each_entry_safe(iop, next, &l->ops.list, node) {
 		list_del(&iop->node);
-		op_unmap(l, iop->m->op, RDS_OP_RDMA);
-		op_unmap(l, iop->m->op, RDS_OP_ATOMIC);
+		op_unmap(l, iop->m->op, RDS_OP_RDMA, 0);
+		op_unmap(l, iop->m->op, RDS_OP_ATOMIC, 0);
 		op_retire(iop);
 	}
 	kfree(l->ops.batch);

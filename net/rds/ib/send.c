@@ -214,7 +214,8 @@ void rds_ib_received(struct rds_ib_link *l, u64 seq, bool ask)
 	bool now, later;
 
 	spin_lock_bh(&l->lock);
-	if (seq)
+	/* What comes again is older than what the link began with. */
+	if (seq > l->ack_seq)
 		l->ack_seq = seq;
 	if (ask || rds_ib_credit_update_due(&l->credit))
 		set_bit(RDS_IB_ACK_WANTED, &l->flags);
