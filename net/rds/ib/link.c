@@ -604,10 +604,7 @@ static void rds_ib_quiesce(struct rds_ib_link *l)
 {
 	cancel_delayed_work_sync(&l->ack_timer);
 	cancel_delayed_work_sync(&l->retry);
-	/*
-	 * One that never came up has nothing to wait for: its queue pair may have got stuck on its
-	 * way.  rdma_rxe without memory for RTR completes nothing any more.
-	 */
+	/* Nothing to wait for if it never was: rdma_rxe without memory for RTR flushes nothing. */
 	if (test_bit(RDS_IB_UP, &l->flags))
 		ib_drain_qp(l->qp);
 	set_bit(RDS_IB_QUIET, &l->flags);

@@ -69,12 +69,12 @@ static void op_unmap(struct rds_ib_link *l, struct rds_op *op, enum rds_op_nr nr
 		     unsigned long attrs)
 {
 	struct rds_ib_op_part *pp = &op_priv(op)->part[nr];
+	struct rds_op_part *part = &op->part[nr];
 
 	if (!pp->mapped)
 		return;
 	pp->mapped = false;
-	ib_dma_unmap_sgtable_attrs(l->rdev->dev, &op->part[nr].sgt, op_dir(&op->part[nr]),
-				     attrs);
+	ib_dma_unmap_sgtable_attrs(l->rdev->dev, &part->sgt, op_dir(part), attrs);
 }
 
 /* The device has seen none of it, and the memory may be its owner's again: nothing is copied. */
