@@ -7,7 +7,8 @@
 
 # The group's limit.  Who is not there is dialled again and again: with KCSAN ten thousand of those
 # leave a guest no time for anything else.
-MB=${MB:-$((24 / (1 + ${RDS_SLOW:-1} / 4)))}
+[ "$RDS_KERNEL" = kcsan ] && MB=${MB:-12}
+MB=${MB:-24}
 DESTS=100000
 ROOT=$T/cg
 GROUP=$ROOT/rds-fire
