@@ -28,7 +28,7 @@ crashed() {
 		$count -S 0-1500 -r 250
 	start_send first "$node" "$(addr "$node"):9101" "$(addr "$other"):9001" \
 		3000 -S 0-1500 -r 250
-	sleep 3
+	sleep $((3 + ${RDS_SLOW:-1} / 2))
 	link_down "$other"
 	sleep 1
 	busywait 10 read_all "$node"
