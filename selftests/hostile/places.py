@@ -147,7 +147,7 @@ def crowd(addr):
     tell(old, 5)
     await_end(old)
     start = time.monotonic()
-    links = []
+    links, last = [], 0
     for i in range(CROWD):
         s = None
         try:
@@ -157,13 +157,14 @@ def crowd(addr):
         except (ConnectionResetError, BrokenPipeError):
             s = None
         links.append(s)
+        if time.monotonic() - start < 0.8:
+            last = i
     time.sleep(0.2)
     gone = [i for i, s in enumerate(links) if not s or thrown_out(s)]
     say("replaced", len(gone), gone)
-    # On a slow machine some have had their turn meanwhile, and when the old link's second is
-    # over the last ones find room.
-    over = time.monotonic() - start > 0.8
-    if len(gone) < WAIT or gone[0] > 1 + WAIT // 2 or (gone[-1] != CROWD - 1 and not over):
+    # On a slow machine some have had their turn meanwhile, and who comes when the old link's
+    # second is over finds room: the last one before that does not.
+    if len(gone) < WAIT or gone[0] > 1 + WAIT // 2 or (last > 2 * WAIT and last not in gone):
         sys.exit("those are the wrong ones")
     stay = [i for i in range(CROWD) if i not in gone]
     for s in [old] + [links[i] for i in stay]:
