@@ -11,7 +11,7 @@
 
 #define COUNT	3000
 #define PORT	7000
-#define ROUNDS	3
+#define ROUNDS	12
 
 /* Words whose exclusive or is the same, or that just count up. */
 static void address(char *s, int i, bool same)
@@ -73,6 +73,11 @@ static bool bind_and_send(bool same, const char *to, __s64 us[OPS])
 	return true;
 }
 
+static bool alike(__s64 best[2][OPS], int op)
+{
+	return ops[op].percent * best[0][op] > 100 * best[1][op];
+}
+
 FIXTURE(many) {};
 
 FIXTURE_SETUP(many)
@@ -101,9 +106,11 @@ TEST_F_TIMEOUT(many, addresses__of_one_sum, 90)
 	/*
 	 * The first round makes the connections, which goes on beside the second
 	 * half.  Of the others, in turns, the quickest counts: what else the
-	 * machine does only adds.
+	 * machine does only adds.  On a busy one a quick one may be long in coming.
 	 */
 	for (round = 0; round < ROUNDS; round++) {
+		if (round > 2 && alike(best, BIND) && alike(best, SEND))
+			break;
 		for (i = 0; i < 2; i++) {
 			ASSERT_TRUE(bind_and_send(i, to, us));
 			for (op = 0; op < OPS; op++)
@@ -114,9 +121,9 @@ TEST_F_TIMEOUT(many, addresses__of_one_sum, 90)
 		}
 	}
 	for (op = 0; op < OPS; op++) {
-		TH_LOG("%s, %d sockets: %lld us, of one sum %lld us", ops[op].name, COUNT,
-		       best[0][op], best[1][op]);
-		EXPECT_GT(ops[op].percent * best[0][op], 100 * best[1][op]);
+		TH_LOG("%s, %d sockets, %d rounds: %lld us, of one sum %lld us", ops[op].name,
+		       COUNT, round, best[0][op], best[1][op]);
+		EXPECT_TRUE(alike(best, op));
 	}
 }
 

@@ -24,6 +24,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
@@ -177,6 +178,36 @@ static inline int ns_fresh(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * Waits until what is sent to this IPv6 address of ours arrives: the kernel makes its local route
+ * in a work item, and until then a SYN to it is answered with "no route".
+ */
+static inline int ns_reach(const char *addr)
+{
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
+	struct pollfd pfd = { .events = POLLIN };
+	socklen_t len = sizeof(sin6);
+	int ret = -1, i;
+
+	inet_pton(AF_INET6, addr, &sin6.sin6_addr);
+	pfd.fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (pfd.fd < 0 || bind(pfd.fd, (void *)&sin6, len) ||
+	    getsockname(pfd.fd, (void *)&sin6, &len))
+		goto out;
+	for (i = 0; i < 1000 * slow() && ret < 1; i++) {
+		sendto(pfd.fd, "x", 1, 0, (void *)&sin6, len);
+		ret = poll(&pfd, 1, 10);
+		/* an error that came back */
+		if (ret == 1 && !(pfd.revents & POLLIN))
+			ret = 0;
+	}
+	errno = ENETUNREACH;
+out:
+	ret = ret == 1 ? 0 : -errno;
+	close(pfd.fd);
+	return ret;
+}
+
 static inline int ns_lo_addrs(void)
 {
 	static const char * const addr[] = {
@@ -190,7 +221,12 @@ static inline int ns_lo_addrs(void)
 		if (ret)
 			return ret;
 	}
-	return nl_addr("lo", "fe80::9", 64, 1);
+	ret = nl_addr("lo", "fe80::9", 64, 1);
+	if (!ret)
+		ret = ns_reach("fd09::1");
+	if (!ret)
+		ret = ns_reach("fd09::2");
+	return ret;
 }
 
 static inline int ns_local(void)
@@ -213,6 +249,8 @@ static inline int ns_eth(const char *v4, const char *v6, const char *ll)
 		ret = nl_addr("eth0", v6, 64, 1);
 	if (!ret)
 		ret = nl_addr("eth0", ll, 64, 1);
+	if (!ret)
+		ret = ns_reach(v6);
 	return ret;
 }
 
