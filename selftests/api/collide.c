@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp timeout=120 ref=0 */
+/* vm: nodes=1 modules=rds_tcp timeout=180 ref=0 */
 /*
  * Root of a user namespace has all the addresses he wants: he must not find such as the tables of
  * sockets and connections put into one chain, whatever their seed.
@@ -89,7 +89,7 @@ FIXTURE_TEARDOWN(many)
 {
 }
 
-TEST_F_TIMEOUT(many, addresses__of_one_sum, 90)
+TEST_F_TIMEOUT(many, addresses__of_one_sum, 150)
 {
 	struct rlimit rl = { COUNT + 100, COUNT + 100 };
 	__s64 us[OPS], best[2][OPS];
