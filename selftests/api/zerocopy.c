@@ -489,8 +489,8 @@ TEST(zerocopy__reader_lingers)
 	struct linger l = { .l_onoff = 1, .l_linger = 3 };
 	struct rds_zcopy_cookies z;
 	unsigned char *p = pages(8192);
+	int a, b, go[2];
 	pid_t pid;
-	int a, b;
 
 	SKIP_REF("does not linger");
 	SETUP_PAIR();
@@ -503,14 +503,95 @@ TEST(zerocopy__reader_lingers)
 	ASSERT_EQ(8192, zc_send(a, p, 8192, 7, 0));
 	ASSERT_EQ(1, poll_for(b, POLLIN, WAIT_MS));
 	EXPECT_EQ(0, zc_get(a, &z));
+	/* the child has it last, and lingers */
+	ASSERT_EQ(0, pipe(go));
 	pid = fork();
-	if (!pid)
+	if (!pid) {
+		read(go[0], out, 1);
 		_exit(0);
+	}
 	close(b);
+	ASSERT_EQ(1, write(go[1], "x", 1));
 	EXPECT_EQ(1, zc_wait(a, &z));
 	/* it lingers still */
 	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
 	EXPECT_EQ(0, reap(pid));
+}
+
+/* Pages that TCP says its queues have. */
+static long tcp_mem(void)
+{
+	FILE *f = fopen("/proc/net/sockstat", "r");
+	long mem = -1;
+	char line[200];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "TCP: %*s %*d %*s %*d %*s %*d %*s %*d mem %ld", &mem) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return mem;
+}
+
+/* Two ends of a TCP connection from here to the other namespace, with much that nobody reads. */
+static bool tcp_hoard(int ns, const char *to, int fd[2])
+{
+	struct sockaddr_storage ss;
+	socklen_t len = mkaddr(&ss, to, 9999);
+	int l, size = 16 << 20;
+
+	if (ns_enter(ns))
+		return false;
+	l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(l, (void *)&ss, len) || listen(l, 1) || ns_enter(rds_ns[0]))
+		return false;
+	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	setsockopt(fd[0], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+	connect(fd[0], (void *)&ss, len);
+	fd[1] = accept(l, NULL, NULL);
+	close(l);
+	while (poll_for(fd[0], POLLOUT, 1000) > 0 && write(fd[0], out, sizeof(out)) > 0)
+		;
+	return fd[1] >= 0;
+}
+
+/*
+ * TCP accounts for packets of nothing but a program's pages otherwise than for those that it has
+ * copied.  What it gives back must be what it took: else its account, which all sockets share,
+ * shrinks by all that is sent.
+ */
+TEST(zerocopy__tcp_accounts)
+{
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(100000);
+	int a, b, i, n, hoard[2];
+	long before, after;
+
+	SKIP_REF("a matter of how it sends");
+	SETUP_PAIR();
+	ASSERT_TRUE(tcp_hoard(rds_ns[1], "10.1.0.2", hoard));
+	a = rds_bound("10.1.0.1", 5000);
+	ASSERT_EQ(0, ns_enter(rds_ns[1]));
+	b = rds_bound("10.1.0.2", 5000);
+	ASSERT_EQ(0, ns_enter(rds_ns[0]));
+	ASSERT_EQ(0, set_int(a, SOL_SOCKET, SO_ZEROCOPY, 1));
+	ASSERT_EQ(0, set_timeo(b, SO_RCVTIMEO, WAIT_MS));
+	ASSERT_EQ(0, rds_connect(a, "10.1.0.2", 5000));
+	before = tcp_mem();
+	ASSERT_LT(2000, before);
+	for (i = 0; i < 200; i++) {
+		/* copied ones beside, in one packet with the other's */
+		ASSERT_EQ(100000, zc_send(a, p, 100000, i, 0));
+		ASSERT_EQ(i * 20, send(a, p, i * 20, 0));
+		for (n = 0; n < 2; n++)
+			ASSERT_EQ(n ? i * 20 : 100000, recv(b, out, sizeof(out), 0));
+		ASSERT_EQ(1, zc_wait(a, &z));
+	}
+	after = tcp_mem();
+	TH_LOG("TCP had %ld pages, after 20 MB of ours %ld", before, after);
+	/* each processor may have 256 for itself */
+	EXPECT_LE(before - 600, after);
+	EXPECT_GE(before + 600, after);
 }
 
 /* Sockets closed, and processes gone, with pages still under way (J). */

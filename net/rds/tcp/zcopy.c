@@ -76,7 +76,11 @@ int rds_tcp_zcopy_begin(struct rds_tcp_tx *tx)
 	if (!z)
 		return -ENOMEM;
 	z->ubuf.ops = &rds_tcp_zcopy_ops;
-	z->ubuf.flags = SKBFL_ZEROCOPY_FRAG;
+	/*
+	 * Else skb_clone() copies the pages when TCP first sends them, and TCP, which had not
+	 * charged for them, gives back as if it had.
+	 */
+	z->ubuf.flags = SKBFL_ZEROCOPY_FRAG | SKBFL_DONT_ORPHAN;
 	refcount_set(&z->ubuf.refcnt, 1);
 	z->nr = 0;
 	if (tx->cur && tx->cur->pin)
