@@ -31,7 +31,8 @@ struct rds_pin;
  * struct rds_mr - memory of a socket that peers reach by a key
  * @ops: the transport's
  * @key: the key, set by mr_map()
- * @offset: where the memory begins in its first page; peers count from the start of that page
+ * @offset: where the memory begins for peers, below a page: as in its first page, but mr_map() may
+ *	say otherwise
  * @len: bytes
  * @use_once: freed when a message says that an operation has used it
  * @invalidate: who frees it waits until no peer can reach it

@@ -67,9 +67,9 @@ static int mr_check(const struct rds_iovec *vec)
 
 /*
  * Make it reachable and enter it; -EBUSY: another one may have more luck.  Somebody else may free
- * it as soon as it is entered: only its @key is told.
+ * it as soon as it is entered: only its @cookie is told.
  */
-static int mr_publish(struct rds_sock *rs, struct rds_mr *mr, u32 *key)
+static int mr_publish(struct rds_sock *rs, struct rds_mr *mr, u64 *cookie)
 {
 	int err = mr->ops->mr_map(mr, &rs->bound.ip, rs->bound.scope);
 
@@ -77,8 +77,8 @@ static int mr_publish(struct rds_sock *rs, struct rds_mr *mr, u32 *key)
 		rds_mr_unmapped(mr);
 		return err;
 	}
-	*key = mr->key;
-	err = xa_insert_bh(&rs->mrs, *key, mr, GFP_KERNEL_ACCOUNT);
+	*cookie = (u64)mr->offset << 32 | mr->key;
+	err = xa_insert_bh(&rs->mrs, mr->key, mr, GFP_KERNEL_ACCOUNT);
 	if (err)
 		mr->ops->mr_unmap(mr);
 	return err;
@@ -99,7 +99,6 @@ int rds_mr_register(struct rds_sock *rs, const struct rds_get_mr_args *args, u64
 	unsigned int tries = MR_TRIES;
 	struct rds_mr *mr;
 	u64 __user *to;
-	u32 key;
 	int err;
 
 	if (!ops)
@@ -113,11 +112,10 @@ int rds_mr_register(struct rds_sock *rs, const struct rds_get_mr_args *args, u64
 			return PTR_ERR(mr);
 		mr->use_once = args->flags & RDS_RDMA_USE_ONCE;
 		mr->invalidate = args->flags & RDS_RDMA_INVALIDATE;
-		err = mr_publish(rs, mr, &key);
+		err = mr_publish(rs, mr, cookie);
 	} while (err == -EBUSY && --tries);
 	if (err)
 		return err;
-	*cookie = (u64)offset_in_page(args->vec.addr) << 32 | key;
 	to = u64_to_user_ptr(args->cookie_addr);
 	if (to && put_user(*cookie, to)) {
 		rds_mr_free(rs, *cookie, false);

@@ -108,7 +108,9 @@ static int rds_ib_addr_resolved(struct rds_ib_link *l)
 
 	if (err)
 		return err;
-	rdma_set_service_type(l->id, l->tos);
+	/* Who asks for nothing gets what the administrator has set (default_roce_tos). */
+	if (l->tos)
+		rdma_set_service_type(l->id, l->tos);
 	err = rdma_set_min_rnr_timer(l->id, IB_RNR_TIMER_000_32);
 	if (err)
 		return err;
@@ -121,9 +123,12 @@ static int rds_ib_route_resolved(struct rds_ib_link *l)
 	u8 buf[RDS_IB_PRIVATE_MAX];
 	int err;
 
-	l->sl = l->tos & 0xf;
-	if (l->id->route.path_rec)
+	if (l->tos) {
+		l->sl = l->tos & 0xf;
 		l->id->route.path_rec->sl = l->sl;
+	} else {
+		l->sl = l->id->route.path_rec->sl;
+	}
 	err = rds_ib_link_setup(l);
 	if (err)
 		return err;

@@ -233,6 +233,29 @@ static bool qualifies(const struct ib_device *dev)
 	return true;
 }
 
+/*
+ * What a device tells of atomics holds for programs; which of them its driver posts for the kernel
+ * is written nowhere.  One that it does not post costs the link, and the operations of everybody.
+ */
+static void init_atomics(struct rds_ib_device *rdev)
+{
+	const struct ib_device_attr *a = &rdev->dev->attrs;
+
+	rdev->atomics = a->atomic_cap != IB_ATOMIC_NONE;
+	rdev->masked_atomics = a->masked_atomic_cap != IB_ATOMIC_NONE;
+	switch (rdev->dev->ops.driver_id) {
+	case RDMA_DRIVER_MLX5:
+		rdev->atomics = false;
+		fallthrough;
+	case RDMA_DRIVER_BNXT_RE:
+	case RDMA_DRIVER_VMW_PVRDMA:
+		rdev->masked_atomics = false;
+		break;
+	default:
+		break;
+	}
+}
+
 static void init_dev(struct rds_ib_device *rdev, struct ib_device *dev)
 {
 	const struct ib_device_attr *a = &dev->attrs;
@@ -246,8 +269,7 @@ static void init_dev(struct rds_ib_device *rdev, struct ib_device *dev)
 	rdev->max_wr = a->max_qp_wr;
 	rdev->max_responder = a->max_qp_rd_atom;
 	rdev->max_initiator = a->max_qp_init_rd_atom;
-	rdev->atomics = a->atomic_cap != IB_ATOMIC_NONE;
-	rdev->masked_atomics = a->masked_atomic_cap != IB_ATOMIC_NONE;
+	init_atomics(rdev);
 }
 
 static int rds_ib_add_one(struct ib_device *dev)

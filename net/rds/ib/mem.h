@@ -105,6 +105,7 @@ struct rds_ib_mr_dev {
  * @node: rds_ib_mr_dev.regions (mr.c: regions_lock)
  * @dead: on the list of those given up
  * @given_up: the application has its memory again
+ * @stuck: the device did not let go of it: neither do we
  * @frmr: object, NULL if the device has gone
  */
 struct rds_ib_region {
@@ -113,6 +114,7 @@ struct rds_ib_region {
 	struct list_head node;
 	struct llist_node dead;
 	bool given_up;
+	bool stuck;
 	struct rds_ib_frmr *frmr;
 };
 

@@ -54,12 +54,17 @@ static DECLARE_WORK(reap_work, reap);
 #define pool_count(pool, what) \
 	rds_ib_count((pool)->large ? RDS_IB_RDMA_MR_1M_##what : RDS_IB_RDMA_MR_8K_##what)
 
-static void frmr_free(struct rds_ib_frmr *f)
+/* -errno: the device has kept it, and reaches what it was made for. */
+static int frmr_free(struct rds_ib_frmr *f)
 {
-	ib_dereg_mr(f->mr);
+	int err = ib_dereg_mr(f->mr);
+
+	if (err)
+		return err;
 	pool_count(f->pool, FREE);
 	atomic_dec(&f->pool->nr);
 	kfree(f);
+	return 0;
 }
 
 static struct rds_ib_frmr *frmr_idle(struct rds_ib_mr_pool *pool)
@@ -167,7 +172,8 @@ static void frmr_put(struct rds_ib_device *rdev, struct rds_ib_frmr *f)
 /* Some devices that have atomics refuse to give the right to them in a work request (mlx5). */
 static int region_enable(struct rds_ib_device *rdev, struct ib_mr *mr)
 {
-	bool atomic = rdev->atomics && !READ_ONCE(rdev->mr->no_atomic);
+	bool atomic = rdev->dev->attrs.atomic_cap != IB_ATOMIC_NONE &&
+		      !READ_ONCE(rdev->mr->no_atomic);
 	int err;
 
 	err = rds_ib_regqp_register(rdev, mr,
@@ -195,6 +201,8 @@ static int region_register(struct rds_ib_region *r, struct rds_ib_device *rdev)
 		frmr_free(f);
 		return n < 0 ? n : -EINVAL;
 	}
+	/* The device takes these bits for those of the address; a bounce buffer has its own. */
+	mr->offset = offset_in_page(f->mr->iova);
 	f->mr->iova = mr->offset;
 	ib_update_fast_reg_key(f->mr, ib_inc_rkey(f->mr->rkey));
 	n = region_enable(rdev, f->mr);
@@ -264,8 +272,8 @@ static void region_end(struct rds_ib_region *r, bool invalid)
 	lockdep_assert_held(&reap_lock);
 	if (invalid)
 		frmr_put(rdev, r->frmr);
-	else
-		frmr_free(r->frmr);
+	else if (frmr_free(r->frmr))
+		r->stuck = true;
 	r->frmr = NULL;
 
 	spin_lock_bh(&regions_lock);
@@ -273,8 +281,11 @@ static void region_end(struct rds_ib_region *r, bool invalid)
 	r->rdev = NULL;
 	spin_unlock_bh(&regions_lock);
 	/* The application may have written to it since it was synced for that. */
-	ib_dma_unmap_sgtable_attrs(rdev->dev, &r->mr->sgt, DMA_BIDIRECTIONAL,
-				   DMA_ATTR_SKIP_CPU_SYNC);
+	if (!r->stuck)
+		ib_dma_unmap_sgtable_attrs(rdev->dev, &r->mr->sgt, DMA_BIDIRECTIONAL,
+					   DMA_ATTR_SKIP_CPU_SYNC);
+	else
+		dev_err(&rdev->dev->dev, "rds: keeps a region of memory, which is lost\n");
 	rds_ib_dev_put(rdev);
 }
 
@@ -318,8 +329,10 @@ static void reap(struct work_struct *work)
 		regions_invalidate(batch, n);
 	mutex_unlock(&reap_lock);
 
+	/* Pages that a peer may still write to stay pinned for ever. */
 	llist_for_each_entry_safe(r, next, first, dead)
-		rds_mr_unmapped(r->mr);
+		if (!r->stuck)
+			rds_mr_unmapped(r->mr);
 }
 
 /**
@@ -335,22 +348,17 @@ void rds_ib_mr_flush(void)
 /* What the CPU wrote for peers, or they for it.  regions_lock held. */
 static void region_sync(struct rds_ib_region *r, bool to_device)
 {
-	struct scatterlist *sg;
-	struct ib_device *dev;
-	int i;
+	struct device *dev;
 
 	lockdep_assert_held(&regions_lock);
 	if (!r->rdev || ib_uses_virt_dma(r->rdev->dev))
 		return;
-	dev = r->rdev->dev;
-	for_each_sgtable_dma_sg(&r->mr->sgt, sg, i) {
-		if (to_device)
-			ib_dma_sync_single_for_device(dev, sg_dma_address(sg), sg_dma_len(sg),
-						      DMA_BIDIRECTIONAL);
-		else
-			ib_dma_sync_single_for_cpu(dev, sg_dma_address(sg), sg_dma_len(sg),
-						   DMA_BIDIRECTIONAL);
-	}
+	/* Not piece by piece: what an IOMMU makes one for the device is many in memory. */
+	dev = r->rdev->dev->dma_device;
+	if (to_device)
+		dma_sync_sgtable_for_device(dev, &r->mr->sgt, DMA_BIDIRECTIONAL);
+	else
+		dma_sync_sgtable_for_cpu(dev, &r->mr->sgt, DMA_BIDIRECTIONAL);
 }
 
 /**

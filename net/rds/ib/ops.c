@@ -251,12 +251,21 @@ static const enum ib_wr_opcode atomic_opcodes[] = {
 	[RDS_OP_MASKED_CSWP] = IB_WR_MASKED_ATOMIC_CMP_AND_SWP,
 };
 
+/* Its driver does not know this one, whatever the device says: it costs one link, not each. */
+static void atomic_unknown(struct rds_ib_device *rdev, enum rds_op_kind kind)
+{
+	if (kind == RDS_OP_FADD || kind == RDS_OP_CSWP)
+		WRITE_ONCE(rdev->atomics, false);
+	WRITE_ONCE(rdev->masked_atomics, false);
+}
+
 static int post_atomic(struct rds_ib_link *l, struct rds_op_part *part, struct rds_ib_op_part *pp)
 {
 	bool cswp = part->kind == RDS_OP_CSWP || part->kind == RDS_OP_MASKED_CSWP;
 	struct rds_ib_op_batch *b = l->ops.batch;
 	struct scatterlist *sg = part->sgt.sgl;
 	unsigned int left = 1;
+	int err;
 
 	b->atomic = (struct ib_atomic_wr) {
 		.wr = {
@@ -275,7 +284,10 @@ static int post_atomic(struct rds_ib_link *l, struct rds_op_part *part, struct r
 	};
 	fill_sge(l, &b->atomic.wr, 1, &sg, &left);
 	rds_ib_count(cswp ? RDS_IB_ATOMIC_CSWP : RDS_IB_ATOMIC_FADD);
-	return ib_post_send(l->qp, &b->atomic.wr, NULL);
+	err = ib_post_send(l->qp, &b->atomic.wr, NULL);
+	if (err == -EOPNOTSUPP)
+		atomic_unknown(l->rdev, part->kind);
+	return err;
 }
 
 /* Hand it to the completions, then to the device. */
@@ -314,10 +326,10 @@ static bool op_possible(const struct rds_ib_device *rdev, const struct rds_op *o
 	switch (op->part[RDS_OP_ATOMIC].kind) {
 	case RDS_OP_FADD:
 	case RDS_OP_CSWP:
-		return rdev->atomics;
+		return READ_ONCE(rdev->atomics);
 	case RDS_OP_MASKED_FADD:
 	case RDS_OP_MASKED_CSWP:
-		return rdev->masked_atomics;
+		return READ_ONCE(rdev->masked_atomics);
 	default:
 		return true;
 	}
