@@ -68,7 +68,7 @@ flock -w 600 9 || die "another build holds $out/.lock"
 rsync -rlpt --delete \
 	--exclude='*.o' --exclude='*.ko' --exclude='.*' --exclude='*.mod' \
 	--exclude='*.mod.c' --exclude='modules.order' --exclude='Module.symvers' \
-	--exclude='*.a' --exclude='*.gcno' --exclude='/root/' --exclude='/int3/' --exclude='/log' \
+	--exclude='*.a' --exclude='*.gcno' --exclude='/root/' --exclude='/int3/' --exclude='/odd/' --exclude='/log' \
 	--include='/Kbuild' --include='/net/***' --include='/include/***' --exclude='*' \
 	"$top/" "$out/" || die "cannot mirror the sources to $out"
 
@@ -78,6 +78,14 @@ if [ "$kernel" != uml-kasan ] && [ "$kernel" != kdir ]; then
 	rsync -rlpt "$here/int3/" "$out/int3/" &&
 		make -s -C "$KDIR" M="$out/int3" CONFIG_DEBUG_INFO_BTF_MODULES= modules ||
 		die "the module int3 for guests does not compile (kernel: $kernel)"
+fi
+
+# A device that is not as rdma_rxe is
+if [ "$kernel" != kdir ]; then
+	mkdir -p "$out/odd"
+	rsync -rlpt "$here/odd/" "$out/odd/" &&
+		make -s -C "$KDIR" M="$out/odd" "${args[@]}" KCOV_INSTRUMENT= GCOV_PROFILE= modules ||
+		die "the module odd_rxe for guests does not compile (kernel: $kernel)"
 fi
 
 start=$SECONDS
@@ -108,12 +116,12 @@ if [ -z "${OUT_SUFFIX:-}" ] && [ "$kernel" != kdir ] && [ "$(cat "$base/version"
 	fi
 	mkdir -p "$tree/updates"
 	stale=
-	for m in "${ours[@]}"; do
+	for m in "${ours[@]}" odd/odd_rxe.ko; do
 		[ "$tree/updates/${m##*/}" -nt "$out/$m" ] || stale=1
 	done
 	if [ -n "$stale" ] || [ ! -f "$tree/modules.dep.bin" ]; then
 		# debugging information only makes loading slow
-		for m in "${ours[@]}"; do
+		for m in "${ours[@]}" odd/odd_rxe.ko; do
 			objcopy --strip-debug "$out/$m" "$tree/updates/${m##*/}" ||
 				die "cannot copy $m to $tree"
 		done

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init timeout=120 ref=0 */
+/*
+ * Adapters that are not as rdma_rxe is: the module odd_rxe (selftests/vm/odd) makes it be so.
+ */
+#include "rdma.h"
+
+/* Both have to find the device as it is now. */
+static int odd(const char *how)
+{
+	return rxe_link_del() || run_cmd("modprobe odd_rxe %s", how) || rxe_link_add();
+}
+
+static int even(void)
+{
+	return rxe_link_del() || run_cmd("rmmod odd_rxe") || rxe_link_add();
+}
+
+static ssize_t fadd(int fd, __u64 cookie, __u64 *old)
+{
+	struct rds_atomic_args a = {
+		.cookie = cookie, .local_addr = (long)old, .fadd.add = 1, .flags = N,
+	};
+
+	return send_cmsg(fd, NULL, 0, "a", 1, 0, RDS_CMSG_ATOMIC_FADD, &a, sizeof(a));
+}
+
+/*
+ * It says that it has atomics, and its driver posts none for the kernel: one operation fails for
+ * that, all others are refused, and the link that it costs is the last one.
+ */
+TEST_F(rdma, atomics__announced_but_not_posted)
+{
+	__u64 *word = (__u64 *)self->dst, *old = (__u64 *)self->src, c;
+	__s64 resets;
+	int i;
+	char m[4];
+
+	ASSERT_EQ(0, odd("refuse_atomics=1"));
+	ASSERT_EQ(0, get_mr(self->b, word, 8, 0, &c));
+	*word = 7;
+	ASSERT_EQ(1, fadd(self->a, c, old));
+	EXPECT_LT(0, next_note(self->a, NULL));
+	/* the link is up again */
+	ASSERT_EQ(1, send(self->a, "u", 1, 0));
+	while (recv_wait(self->b, m, 4) == 1 && *m != 'u')
+		;
+	ASSERT_EQ('u', *m);
+	ASSERT_TRUE(all_acked(self->a));
+	resets = counter(self->a, "conn_reset");
+	for (i = 0; i < 10; i++)
+		EXPECT_ERR(EOPNOTSUPP, fadd(self->a, c, old));
+	EXPECT_EQ(7, *word);
+	/* who asks for what works gets it */
+	fill(self->dst, 100, 3);
+	ASSERT_EQ(1, send_rdma(self->a, c, 0, old, 8, N, 1, "r", 1));
+	EXPECT_EQ(0, next_note(self->a, NULL));
+	EXPECT_EQ(*word, *old);
+	while (recv_wait(self->b, m, 4) == 1 && *m != 'r')
+		;
+	EXPECT_EQ('r', *m);
+	EXPECT_EQ(resets, counter(self->a, "conn_reset"));
+	ASSERT_EQ(0, even());
+}
+
+/* Where in its page a region begins, for the device: peers reach it, and not what lies beside. */
+TEST_F(rdma, region__bounced)
+{
+	static const unsigned int offset[] = { 0, 8, 0x200, 0x800, 0xf00 };
+	unsigned int i, n = 200;
+	char m[4];
+	__u64 c;
+
+	ASSERT_EQ(0, odd("bounce=1"));
+	for (i = 0; i < ARRAY_SIZE(offset); i++) {
+		fill(self->dst, 8192, i);
+		memset(self->src, 0, n);
+		ASSERT_EQ(0, get_mr(self->b, self->dst + offset[i], n, 0, &c));
+		ASSERT_EQ(1, send_rdma(self->a, c, 0, self->src, n, N, 1, "r", 1));
+		EXPECT_EQ(0, next_note(self->a, NULL));
+		EXPECT_EQ(0, memcmp(self->src, self->dst + offset[i], n))
+			TH_LOG("region at %#x: %.8s", offset[i], self->src);
+		EXPECT_EQ(1, recv_wait(self->b, m, 4));
+		EXPECT_EQ(0, free_mr(self->b, c, RDS_RDMA_INVALIDATE));
+	}
+	ASSERT_EQ(0, even());
+}
+
+TEST_HARNESS_MAIN
