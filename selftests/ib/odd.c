@@ -86,4 +86,55 @@ TEST_F(rdma, region__bounced)
 	ASSERT_EQ(0, even());
 }
 
+#define ODD_DIR	"/sys/module/odd_rxe/parameters"
+
+static int traffic_class_of_last(void)
+{
+	FILE *f = fopen(ODD_DIR "/traffic_class", "r");
+	int tc = -2;
+
+	if (f && fscanf(f, "%d", &tc) != 1)
+		tc = -2;
+	if (f)
+		fclose(f);
+	return tc;
+}
+
+#define CONFIG_DIR	"/sys/kernel/config"
+#define CMA_DIR		CONFIG_DIR "/rdma_cm/rxe_t"
+
+/* A socket without a past: what the others have sent is dialled again as soon as it can be. */
+static int fresh_socket(__u8 tos)
+{
+	int fd = rds_socket();
+
+	if (!WAIT_UNTIL(!rds_bind(fd, "10.5.0.3", 5003)))
+		return -1;
+	return tos && ioctl(fd, SIOCRDSSETTOS, &tos) ? -1 : fd;
+}
+
+/* What the administrator has set for all of RoCE holds, but for sockets that ask for something. */
+TEST_F(rdma, tos__of_the_administrator)
+{
+	int fd, i;
+	char m[4];
+
+	run_cmd("modprobe -q configfs");
+	RUN("mountpoint -q " CONFIG_DIR " || mount -t configfs none " CONFIG_DIR);
+	ASSERT_EQ(0, odd(""));
+	RUN("ip addr add 10.5.0.3/24 dev rdst0");
+	RUN("mkdir " CMA_DIR " && echo 104 >" CMA_DIR "/ports/1/default_roce_tos");
+	for (i = 0; i < 2; i++) {
+		fd = fresh_socket(i ? 0x20 : 0);
+		ASSERT_FD(fd);
+		ASSERT_EQ(1, send_to(fd, variant->baddr, PORT_B, "m", 1, 0));
+		ASSERT_EQ(1, recv_wait(self->b, m, 4));
+		EXPECT_EQ(i ? 0x20 : 104, traffic_class_of_last());
+		close(fd);
+	}
+	RUN("rmdir " CMA_DIR);
+	RUN("ip addr del 10.5.0.3/24 dev rdst0");
+	ASSERT_EQ(0, even());
+}
+
 TEST_HARNESS_MAIN
