@@ -518,6 +518,44 @@ TEST(zerocopy__reader_lingers)
 	EXPECT_EQ(0, reap(pid));
 }
 
+/*
+ * TCP's probes for a larger MTU are packets of many, without the reference that those had: it must
+ * not make any of a program's pages.
+ */
+TEST(zerocopy__mtu_probes)
+{
+	struct rds_zcopy_cookies z;
+	const int size = 1000000;
+	unsigned char *p = pages(size), *got = malloc(size);
+	int a, b, i, at, fd;
+
+	SKIP_REF("gives the pages back while packets refer to them");
+	SETUP_PAIR();
+	fd = open("/proc/sys/net/ipv4/tcp_mtu_probing", O_WRONLY);
+	ASSERT_EQ(1, write(fd, "2", 1));
+	close(fd);
+	a = rds_bound("10.1.0.1", 5000);
+	ASSERT_EQ(0, ns_enter(rds_ns[1]));
+	b = rds_bound("10.1.0.2", 5000);
+	ASSERT_EQ(0, ns_enter(rds_ns[0]));
+	ASSERT_EQ(0, set_int(a, SOL_SOCKET, SO_ZEROCOPY, 1));
+	ASSERT_EQ(0, set_int(a, SOL_SOCKET, SO_SNDBUFFORCE, 2 * size));
+	ASSERT_EQ(0, set_timeo(b, SO_RCVTIMEO, WAIT_MS));
+	ASSERT_EQ(0, rds_connect(a, "10.1.0.2", 5000));
+	for (i = 0; i < 12; i++) {
+		memset(p, 'A' + i, size);
+		ASSERT_EQ(size, zc_send(a, p, size, i, 0));
+		ASSERT_EQ(1, zc_wait(a, &z));
+		memset(p, 'x', size);
+		ASSERT_EQ(size, recv(b, got, size, 0));
+		for (at = 0; at < size && got[at] == 'A' + i; at++)
+			;
+		EXPECT_EQ(size, at)
+			TH_LOG("message %d", i);
+	}
+	free(got);
+}
+
 /* Pages that TCP says its queues have. */
 static long tcp_mem(void)
 {

@@ -42,8 +42,11 @@
 #define RDS_TCP_RESIZE_BURST	64
 #define RDS_TCP_RESIZE_PAUSE	(HZ / 20 + 1)
 
-/* Give up a connect after 7 s and dial anew, instead of waiting ever longer between SYNs. */
-#define RDS_TCP_SYN_COUNT	2
+/*
+ * Give up a connect after 7 s and dial anew, instead of waiting ever longer between SYNs; to this
+ * TCP adds tcp_syn_linear_timeouts.
+ */
+#define RDS_TCP_SYN_COUNT	1
 
 union rds_tcp_addr {
 	struct sockaddr sa;
@@ -105,7 +108,7 @@ void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock)
 	tcp_sock_set_syncnt(sk, RDS_TCP_SYN_COUNT);
 
 	lock_sock(sk);
-	sk->sk_allocation = GFP_NOFS;
+	sk->sk_allocation = GFP_NOIO;
 	sk->sk_use_task_frag = false;
 	rds_tcp_set_sizes(rn, sk);
 	release_sock(sk);

@@ -53,13 +53,15 @@ void rds_tcp_reset_sock(struct socket *sock)
 
 /**
  * rds_tcp_listen_ready() - TCP's callback of the listener
- * @sk: the listener, or a connection that nobody accepted yet and that inherited the
- *	callback but not the user data
+ * @sk: the listener, or a connection that nobody accepted yet and that inherited the callback; its
+ *	user data may be somebody else's (a sockmap's)
  */
 void rds_tcp_listen_ready(struct sock *sk)
 {
 	struct rds_tcp_net *rn;
 
+	if (READ_ONCE(sk->sk_state) != TCP_LISTEN)
+		return;
 	rcu_read_lock();
 	rn = rcu_dereference_sk_user_data(sk);
 	if (rn)
@@ -337,6 +339,17 @@ static int rds_tcp_place(struct rds_tcp_net *rn, const struct rds_tcp_caller *ca
 	return err;
 }
 
+/* Has a BPF program put it into a sockmap before anybody accepted it?  It cannot be ours, too. */
+static bool rds_tcp_is_taken(struct sock *sk)
+{
+	bool taken;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	taken = sk->sk_user_data;
+	read_unlock_bh(&sk->sk_callback_lock);
+	return taken;
+}
+
 /*
  * Decide what becomes of an accepted connection.  Takes @sock, but for -ENOMEM, and -EAGAIN if
  * the connection that it belongs to takes long to go: try again.
@@ -345,12 +358,13 @@ static int rds_tcp_judge(struct rds_tcp_net *rn, struct socket *sock)
 {
 	unsigned int tries = RDS_TCP_PLACE_TRIES;
 	struct rds_tcp_caller caller;
-	int err;
+	int err = -EBUSY;
 
 	rds_tcp_identify(sock->sk, &caller);
 	rds_tcp_set_options(rn, sock);
 	/* One that is just being given up has a successor in a moment. */
-	while ((err = rds_tcp_place(rn, &caller, sock)) == -EAGAIN && --tries)
+	while (!rds_tcp_is_taken(sock->sk) &&
+	       (err = rds_tcp_place(rn, &caller, sock)) == -EAGAIN && --tries)
 		schedule_timeout_uninterruptible(1);
 	if (!err || err == -ENOMEM || err == -EAGAIN)
 		return err;

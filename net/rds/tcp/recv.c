@@ -175,8 +175,11 @@ static int rds_tcp_inc_read(struct rds_incoming *inc, size_t off, struct iov_ite
 static void rds_tcp_inc_free(struct rds_incoming *inc)
 {
 	struct rds_tcp_inc *big = container_of(inc, struct rds_tcp_inc, inc);
+	struct sk_buff *skb;
 
-	__skb_queue_purge(&big->pieces);
+	/* Not a purge: to whom watches that, the packets were dropped. */
+	while ((skb = __skb_dequeue(&big->pieces)))
+		consume_skb(skb);
 	kfree(big);
 }
 

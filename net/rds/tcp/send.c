@@ -147,6 +147,16 @@ static void rds_tcp_starve(struct rds_tcp_path *tp)
 	rds_tcp_retry_later(tp, RDS_TCP_RETRY_DELAY);
 }
 
+/*
+ * Of packets that wait TCP makes probes for a larger MTU, which refer to the same pages and not to
+ * the messages: what programs may write to again must be copied then.
+ */
+static bool rds_tcp_probes_mtu(const struct sock *sk)
+{
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_mtu_probing) ||
+	       inet_csk(sk)->icsk_mtup.enabled;
+}
+
 /* Hand bytes to TCP: how many it took, or -errno. */
 static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk, struct msghdr *msg)
 {
@@ -161,6 +171,8 @@ static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk, struct msghdr 
 
 	lock_sock(sk);
 	tx->blocked = false;
+	if (rds_tcp_probes_mtu(sk))
+		msg->msg_flags &= ~MSG_ZEROCOPY;
 	ret = tcp_sendmsg_locked(sk, msg, count);
 	/*
 	 * From now on each ACK calls rds_tcp_write_space().  Not before: TCP would also do so for
