@@ -281,9 +281,12 @@ int rds_tcp_sort(struct rds_tcp_path *tp)
 	unsigned int i = 0;
 	struct rds_path *p;
 	struct sock *sk;
+	u16 port;
 
 	while ((sk = rds_tcp_peek(tp, i))) {
-		p = rds_conn_accept_path(rds_path_conn(tp->path), ntohs(inet_sk(sk)->inet_dport));
+		port = ntohs(READ_ONCE(inet_sk(sk)->inet_dport));
+		/* 0: it has been closed, and whoever did that is about to take it away */
+		p = port ? rds_conn_accept_path(rds_path_conn(tp->path), port) : tp->path;
 		pk = p && p != tp->path ? rds_tcp_pick(tp, sk) : NULL;
 		sock_put(sk);
 		if (!p)
