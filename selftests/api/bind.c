@@ -7,15 +7,7 @@
 
 static int tcp_refs(void)
 {
-	FILE *f = fopen("/sys/module/rds_tcp/refcnt", "r");
-	int n = -1;
-
-	if (f) {
-		if (fscanf(f, "%d", &n) != 1)
-			n = -1;
-		fclose(f);
-	}
-	return n;
+	return file_number("/sys/module/rds_tcp/refcnt");
 }
 
 static int try_bind(const char *addr, unsigned int port)

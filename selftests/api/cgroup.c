@@ -25,15 +25,7 @@ static int put(const char *path, const char *text)
 
 static long charged(void)
 {
-	FILE *f = fopen(GROUP "/memory.current", "r");
-	long v = -1;
-
-	if (f) {
-		if (fscanf(f, "%ld", &v) != 1)
-			v = -1;
-		fclose(f);
-	}
-	return v;
+	return file_number(GROUP "/memory.current");
 }
 
 /* An empty group with the memory controller; 0 or a negative errno. */

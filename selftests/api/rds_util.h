@@ -77,6 +77,19 @@ static inline bool is_ref(void)
 		SKIP(_exit(KSFT_SKIP), "in-tree module: %s", _why); \
 } while (0)
 
+/* The number in a file of /proc or /sys, -1 if there is none. */
+static inline long file_number(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	long n = -1;
+
+	if (f && fscanf(f, "%ld", &n) != 1)
+		n = -1;
+	if (f)
+		fclose(f);
+	return n;
+}
+
 static inline __s64 now_us(void)
 {
 	struct timespec ts;

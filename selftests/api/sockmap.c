@@ -9,6 +9,7 @@
 #include "rds_netns.h"
 
 #include <linux/bpf.h>
+#include <netinet/tcp.h>
 #include <stddef.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
@@ -54,9 +55,8 @@ static int program(int map)
 		.insn_cnt = ARRAY_SIZE(insn), .license = (long)"GPL",
 		.log_buf = (long)log, .log_size = sizeof(log), .log_level = 1,
 	};
-	int fd;
+	int fd = bpf(BPF_PROG_LOAD, &attr);
 
-	fd = bpf(BPF_PROG_LOAD, &attr);
 	if (fd < 0)
 		printf("# %s\n", log);
 	return fd;
@@ -89,7 +89,7 @@ static void knock(void)
 	socklen_t len = mkaddr(&ss, "10.1.0.1", 16385);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	set_int(fd, IPPROTO_TCP, 12 /* TCP_QUICKACK */, 0);
+	set_int(fd, IPPROTO_TCP, TCP_QUICKACK, 0);
 	if (!connect(fd, (void *)&ss, len))
 		send(fd, "from nowhere", 12, MSG_NOSIGNAL);
 	poll_for(fd, POLLIN, 200);

@@ -518,6 +518,18 @@ TEST(zerocopy__reader_lingers)
 	EXPECT_EQ(0, reap(pid));
 }
 
+/* A sender here, connected to a receiver in the other namespace: fd[0] and fd[1]. */
+static bool zc_pair(int fd[2])
+{
+	fd[0] = rds_bound("10.1.0.1", 5000);
+	if (fd[0] < 0 || ns_enter(rds_ns[1]))
+		return false;
+	fd[1] = rds_bound("10.1.0.2", 5000);
+	return fd[1] >= 0 && !ns_enter(rds_ns[0]) &&
+	       !set_int(fd[0], SOL_SOCKET, SO_ZEROCOPY, 1) &&
+	       !set_timeo(fd[1], SO_RCVTIMEO, WAIT_MS) && !rds_connect(fd[0], "10.1.0.2", 5000);
+}
+
 /*
  * TCP's probes for a larger MTU are packets of many, without the reference that those had: it must
  * not make any of a program's pages.
@@ -527,27 +539,21 @@ TEST(zerocopy__mtu_probes)
 	struct rds_zcopy_cookies z;
 	const int size = 1000000;
 	unsigned char *p = pages(size), *got = malloc(size);
-	int a, b, i, at, fd;
+	int zc[2], i, at, fd;
 
 	SKIP_REF("gives the pages back while packets refer to them");
 	SETUP_PAIR();
 	fd = open("/proc/sys/net/ipv4/tcp_mtu_probing", O_WRONLY);
 	ASSERT_EQ(1, write(fd, "2", 1));
 	close(fd);
-	a = rds_bound("10.1.0.1", 5000);
-	ASSERT_EQ(0, ns_enter(rds_ns[1]));
-	b = rds_bound("10.1.0.2", 5000);
-	ASSERT_EQ(0, ns_enter(rds_ns[0]));
-	ASSERT_EQ(0, set_int(a, SOL_SOCKET, SO_ZEROCOPY, 1));
-	ASSERT_EQ(0, set_int(a, SOL_SOCKET, SO_SNDBUFFORCE, 2 * size));
-	ASSERT_EQ(0, set_timeo(b, SO_RCVTIMEO, WAIT_MS));
-	ASSERT_EQ(0, rds_connect(a, "10.1.0.2", 5000));
+	ASSERT_TRUE(zc_pair(zc));
+	ASSERT_EQ(0, set_int(zc[0], SOL_SOCKET, SO_SNDBUFFORCE, 2 * size));
 	for (i = 0; i < 12; i++) {
 		memset(p, 'A' + i, size);
-		ASSERT_EQ(size, zc_send(a, p, size, i, 0));
-		ASSERT_EQ(1, zc_wait(a, &z));
+		ASSERT_EQ(size, zc_send(zc[0], p, size, i, 0));
+		ASSERT_EQ(1, zc_wait(zc[0], &z));
 		memset(p, 'x', size);
-		ASSERT_EQ(size, recv(b, got, size, 0));
+		ASSERT_EQ(size, recv(zc[1], got, size, 0));
 		for (at = 0; at < size && got[at] == 'A' + i; at++)
 			;
 		EXPECT_EQ(size, at)
@@ -602,28 +608,22 @@ TEST(zerocopy__tcp_accounts)
 {
 	struct rds_zcopy_cookies z;
 	unsigned char *p = pages(100000);
-	int a, b, i, n, hoard[2];
+	int zc[2], i, n, hoard[2];
 	long before, after;
 
 	SKIP_REF("a matter of how it sends");
 	SETUP_PAIR();
 	ASSERT_TRUE(tcp_hoard(rds_ns[1], "10.1.0.2", hoard));
-	a = rds_bound("10.1.0.1", 5000);
-	ASSERT_EQ(0, ns_enter(rds_ns[1]));
-	b = rds_bound("10.1.0.2", 5000);
-	ASSERT_EQ(0, ns_enter(rds_ns[0]));
-	ASSERT_EQ(0, set_int(a, SOL_SOCKET, SO_ZEROCOPY, 1));
-	ASSERT_EQ(0, set_timeo(b, SO_RCVTIMEO, WAIT_MS));
-	ASSERT_EQ(0, rds_connect(a, "10.1.0.2", 5000));
+	ASSERT_TRUE(zc_pair(zc));
 	before = tcp_mem();
 	ASSERT_LT(2000, before);
 	for (i = 0; i < 200; i++) {
 		/* copied ones beside, in one packet with the other's */
-		ASSERT_EQ(100000, zc_send(a, p, 100000, i, 0));
-		ASSERT_EQ(i * 20, send(a, p, i * 20, 0));
+		ASSERT_EQ(100000, zc_send(zc[0], p, 100000, i, 0));
+		ASSERT_EQ(i * 20, send(zc[0], p, i * 20, 0));
 		for (n = 0; n < 2; n++)
-			ASSERT_EQ(n ? i * 20 : 100000, recv(b, out, sizeof(out), 0));
-		ASSERT_EQ(1, zc_wait(a, &z));
+			ASSERT_EQ(n ? i * 20 : 100000, recv(zc[1], out, sizeof(out), 0));
+		ASSERT_EQ(1, zc_wait(zc[0], &z));
 	}
 	after = tcp_mem();
 	TH_LOG("TCP had %ld pages, after 20 MB of ours %ld", before, after);

@@ -413,14 +413,7 @@ TEST_F_TIMEOUT(bounds, requests__two_at_once, 100)
 /* Packets that the device has sent. */
 static long packets(void)
 {
-	FILE *f = fopen("/sys/class/infiniband/rxe_t/ports/1/hw_counters/sent_pkts", "r");
-	long n = -1;
-
-	if (f && fscanf(f, "%ld", &n) != 1)
-		n = -1;
-	if (f)
-		fclose(f);
-	return n;
+	return file_number("/sys/class/infiniband/rxe_t/ports/1/hw_counters/sent_pkts");
 }
 
 /* Addresses of this machine are local again: at once, for a request does not wait for long. */

@@ -86,20 +86,7 @@ TEST_F(rdma, region__bounced)
 	ASSERT_EQ(0, even());
 }
 
-#define ODD_DIR	"/sys/module/odd_rxe/parameters"
-
-static int traffic_class_of_last(void)
-{
-	FILE *f = fopen(ODD_DIR "/traffic_class", "r");
-	int tc = -2;
-
-	if (f && fscanf(f, "%d", &tc) != 1)
-		tc = -2;
-	if (f)
-		fclose(f);
-	return tc;
-}
-
+#define TRAFFIC_CLASS	"/sys/module/odd_rxe/parameters/traffic_class"
 #define CONFIG_DIR	"/sys/kernel/config"
 #define CMA_DIR		CONFIG_DIR "/rdma_cm/rxe_t"
 
@@ -129,7 +116,7 @@ TEST_F(rdma, tos__of_the_administrator)
 		ASSERT_FD(fd);
 		ASSERT_EQ(1, send_to(fd, variant->baddr, PORT_B, "m", 1, 0));
 		ASSERT_EQ(1, recv_wait(self->b, m, 4));
-		EXPECT_EQ(i ? 0x20 : 104, traffic_class_of_last());
+		EXPECT_EQ(i ? 0x20 : 104, file_number(TRAFFIC_CLASS));
 		close(fd);
 	}
 	RUN("rmdir " CMA_DIR);

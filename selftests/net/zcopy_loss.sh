@@ -80,7 +80,7 @@ s.bind(("10.1.0.2" if ROLE == "receive" else "10.1.0.1", 5000))
 receive(s) if ROLE == "receive" else send(s)
 PYTHON
 
-# zcopy NAME: all messages, with the faults that are set
+# All messages, with the faults that are set
 zcopy() {
 	local patience=$((40 * ${RDS_SLOW:-1})) rc=0
 

@@ -72,21 +72,18 @@ rsync -rlpt --delete \
 	--include='/Kbuild' --include='/net/***' --include='/include/***' --exclude='*' \
 	"$top/" "$out/" || die "cannot mirror the sources to $out"
 
-# Emulated processors need help with code that is patched while it runs
-if [ "$kernel" != uml-kasan ] && [ "$kernel" != kdir ]; then
-	mkdir -p "$out/int3"
-	rsync -rlpt "$here/int3/" "$out/int3/" &&
-		make -s -C "$KDIR" M="$out/int3" CONFIG_DEBUG_INFO_BTF_MODULES= modules ||
-		die "the module int3 for guests does not compile (kernel: $kernel)"
-fi
+# guest_module FOLDER: a module that only guests need
+guest_module() {
+	mkdir -p "$out/$1"
+	rsync -rlpt "$here/$1/" "$out/$1/" &&
+		make -s -C "$KDIR" M="$out/$1" "${args[@]}" KCOV_INSTRUMENT= GCOV_PROFILE= modules ||
+		die "the module in $1 for guests does not compile (kernel: $kernel)"
+}
 
+# Emulated processors need help with code that is patched while it runs
+[ "$kernel" = uml-kasan ] || [ "$kernel" = kdir ] || guest_module int3
 # A device that is not as rdma_rxe is
-if [ "$kernel" != kdir ]; then
-	mkdir -p "$out/odd"
-	rsync -rlpt "$here/odd/" "$out/odd/" &&
-		make -s -C "$KDIR" M="$out/odd" "${args[@]}" KCOV_INSTRUMENT= GCOV_PROFILE= modules ||
-		die "the module odd_rxe for guests does not compile (kernel: $kernel)"
-fi
+[ "$kernel" = kdir ] || guest_module odd
 
 start=$SECONDS
 make -C "$KDIR" M="$out" RDS_TOP="$out" "${args[@]}" "-j$(nproc)" "$@" modules \
@@ -97,6 +94,7 @@ ours=(net/rds/rds.ko net/rds/tcp/rds_tcp.ko net/rds/ib/rds_rdma.ko)
 for m in "${ours[@]}"; do
 	[ -f "$out/$m" ] || die "$m was not built"
 done
+for_guests=("${ours[@]}" odd/odd_rxe.ko)
 # The tree that guests see at /lib/modules: the kernel's own without its rds,
 # and ours.
 root=$out/root
@@ -116,12 +114,12 @@ if [ -z "${OUT_SUFFIX:-}" ] && [ "$kernel" != kdir ] && [ "$(cat "$base/version"
 	fi
 	mkdir -p "$tree/updates"
 	stale=
-	for m in "${ours[@]}" odd/odd_rxe.ko; do
+	for m in "${for_guests[@]}"; do
 		[ "$tree/updates/${m##*/}" -nt "$out/$m" ] || stale=1
 	done
 	if [ -n "$stale" ] || [ ! -f "$tree/modules.dep.bin" ]; then
 		# debugging information only makes loading slow
-		for m in "${ours[@]}" odd/odd_rxe.ko; do
+		for m in "${for_guests[@]}"; do
 			objcopy --strip-debug "$out/$m" "$tree/updates/${m##*/}" ||
 				die "cannot copy $m to $tree"
 		done

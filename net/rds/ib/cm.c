@@ -123,12 +123,9 @@ static int rds_ib_route_resolved(struct rds_ib_link *l)
 	u8 buf[RDS_IB_PRIVATE_MAX];
 	int err;
 
-	if (l->tos) {
-		l->sl = l->tos & 0xf;
-		l->id->route.path_rec->sl = l->sl;
-	} else {
-		l->sl = l->id->route.path_rec->sl;
-	}
+	if (l->tos)
+		l->id->route.path_rec->sl = l->tos & 0xf;
+	l->sl = l->id->route.path_rec->sl;
 	err = rds_ib_link_setup(l);
 	if (err)
 		return err;

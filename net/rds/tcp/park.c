@@ -321,6 +321,9 @@ static int rds_tcp_place(struct rds_tcp_net *rn, const struct rds_tcp_caller *ca
 	struct rds_path *p;
 	int err = 0;
 
+	/* A BPF program has put it into a sockmap before we accepted it: it cannot be ours, too. */
+	if (READ_ONCE(sock->sk->sk_user_data))
+		return -EBUSY;
 	c = rds_conn_find_or_create(rn->net, &rds_tcp_transport, &caller->laddr,
 				    &caller->faddr, caller->scope, 0);
 	if (IS_ERR(c))
@@ -342,17 +345,6 @@ static int rds_tcp_place(struct rds_tcp_net *rn, const struct rds_tcp_caller *ca
 	return err;
 }
 
-/* Has a BPF program put it into a sockmap before anybody accepted it?  It cannot be ours, too. */
-static bool rds_tcp_is_taken(struct sock *sk)
-{
-	bool taken;
-
-	read_lock_bh(&sk->sk_callback_lock);
-	taken = sk->sk_user_data;
-	read_unlock_bh(&sk->sk_callback_lock);
-	return taken;
-}
-
 /*
  * Decide what becomes of an accepted connection.  Takes @sock, but for -ENOMEM, and -EAGAIN if
  * the connection that it belongs to takes long to go: try again.
@@ -361,13 +353,12 @@ static int rds_tcp_judge(struct rds_tcp_net *rn, struct socket *sock)
 {
 	unsigned int tries = RDS_TCP_PLACE_TRIES;
 	struct rds_tcp_caller caller;
-	int err = -EBUSY;
+	int err;
 
 	rds_tcp_identify(sock->sk, &caller);
 	rds_tcp_set_options(rn, sock);
 	/* One that is just being given up has a successor in a moment. */
-	while (!rds_tcp_is_taken(sock->sk) &&
-	       (err = rds_tcp_place(rn, &caller, sock)) == -EAGAIN && --tries)
+	while ((err = rds_tcp_place(rn, &caller, sock)) == -EAGAIN && --tries)
 		schedule_timeout_uninterruptible(1);
 	if (!err || err == -ENOMEM || err == -EAGAIN)
 		return err;

@@ -171,7 +171,7 @@ static int rds_tcp_push(struct rds_tcp_path *tp, struct sock *sk, struct msghdr 
 
 	lock_sock(sk);
 	tx->blocked = false;
-	if (rds_tcp_probes_mtu(sk))
+	if (msg->msg_flags & MSG_ZEROCOPY && rds_tcp_probes_mtu(sk))
 		msg->msg_flags &= ~MSG_ZEROCOPY;
 	ret = tcp_sendmsg_locked(sk, msg, count);
 	/*

@@ -54,7 +54,7 @@ static int odd_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int nents,
 	i = atomic_inc_return(&nr_bounces) - 1;
 	if (i >= BOUNCES)
 		return -ENOMEM;
-	bounces[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	bounces[i] = alloc_page(GFP_KERNEL);
 	if (!bounces[i])
 		return -ENOMEM;
 	memset(page_address(bounces[i]), 'P', PAGE_SIZE);
