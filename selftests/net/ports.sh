@@ -3,7 +3,8 @@
 # vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=90 ref=0 waits=1
 # The source ports of links are from net.ipv4.ip_local_port_range, but for those in
 # ip_local_reserved_ports, and their last three bits tell the path.  When none is left the messages
-# wait for one, and it is counted.
+# wait for one, and it is counted.  Links to many peers share ports, with each other and with
+# other programs.
 . "$(dirname "$0")/common.sh"
 
 LIMIT=40
@@ -80,6 +81,31 @@ the_last() {
 	return $rc
 }
 
+# More links than there are ports: each of these serves for several peers, and for a program.
+many_peers() {
+	local rc=0 i
+
+	for i in $(seq 101 130); do
+		echo "addr add 10.1.0.$i/24 dev eth0"
+	done >"$T/batch"
+	ip -n n2 -batch "$T/batch" && range 50000 50031 || return 1
+	n1 "$BIN/rdsmisc" spray 10.1.0.1:6000 10.1.0.101:6000 30 >"$T/spray" 2>&1
+	busywait 20 has_links n1 240 || rc=1
+	note "$(tcp_links n1) links from $(used_ports) ports"
+	n1 python3 -ISuc 'import errno, socket
+seen = socket.socket().connect_ex(("10.1.0.2", 9))
+print(errno.errorcode[seen])
+raise SystemExit(seen != errno.ECONNREFUSED)' >"$T/connect" 2>&1 || rc=1
+	show_file "$T/connect"
+	range 32768 60999
+	duplex shared n1 10.1.0.1 n2 10.1.0.101 100 -S 0-3000 || rc=1
+	return $rc
+}
+
+used_ports() {
+	n1 ss -Htn state established '( dport = 16385 )' | awk '{ print $3 }' | sort -u | wc -l
+}
+
 links_to() {
 	[ "$(n1 ss -Htn state established "dst 10.1.0.$ADDR" | wc -l)" = "$1" ]
 }
@@ -91,5 +117,6 @@ check "a range without eight in a row: messages wait, and it is counted" none_le
 check "another program has them" none_left all_taken
 check "all are reserved" none_left all_reserved
 check "the last eight are found" the_last
+check "links to 30 peers leave ports to other programs" many_peers
 moved
 ktap_finish

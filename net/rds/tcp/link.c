@@ -217,52 +217,63 @@ static void rds_tcp_detach(struct rds_tcp_path *tp, struct sock *sk)
 }
 
 /*
- * Bind to the path's local address.  The low three bits of the port tell the peer
- * which path this is: A + 8 * group + index.
+ * Bind to the path's local address, but to no port: what is bound the kernel gives to no other
+ * program's connect(), whomever that calls.
  */
-static int rds_tcp_bind(struct rds_tcp_path *tp, struct rds_tcp_net *rn, struct socket *sock)
+static int rds_tcp_bind(const struct rds_path *p, struct socket *sock)
 {
-	const struct rds_path *p = tp->path;
 	union rds_tcp_addr a;
-	int low, high, groups, port, n, len, err = -EADDRINUSE;
+	int len = rds_tcp_addr(&a, rds_path_laddr(p), 0, rds_path_scope(p));
+
+	inet_set_bit(BIND_ADDRESS_NO_PORT, sock->sk);
+	return kernel_bind(sock, &a.sa, len);
+}
+
+/*
+ * Connect, as any program does: a port may serve for many peers.  The low three bits of ours tell
+ * the peer which path this is: A + 8 * group + index.
+ */
+static int rds_tcp_connect(const struct rds_path *p, struct rds_tcp_net *rn, struct socket *sock)
+{
+	struct inet_sock *inet = inet_sk(sock->sk);
+	int low, high, groups, n, len, port = 0, err = -EADDRNOTAVAIL;
+	union rds_tcp_addr peer;
 	u32 group;
 
-	inet_sk_get_local_port_range(sock->sk, &low, &high);
+	len = rds_tcp_addr(&peer, rds_path_faddr(p), RDS_TCP_PORT, rds_path_scope(p));
+	inet_get_local_port_range(rds_path_net(p), &low, &high);
 	low = round_up(low, RDS_MAX_PATHS);
 	groups = (high + 1 - low) / RDS_MAX_PATHS;
 
-	for (n = 0; n < groups && err == -EADDRINUSE; n++) {
+	for (n = 0; n < groups && err == -EADDRNOTAVAIL; n++) {
 		group = (u32)atomic_inc_return(&rn->next_group) % groups;
 		port = low + RDS_MAX_PATHS * group + rds_path_index(p);
-		if (inet_is_local_reserved_port(rds_path_net(p), port))
-			continue;
-		len = rds_tcp_addr(&a, rds_path_laddr(p), port, rds_path_scope(p));
-		err = kernel_bind(sock, &a.sa, len);
+		WRITE_ONCE(inet->local_port_range, (u32)port << 16 | port);
+		err = kernel_connect(sock, &peer.sa, len, O_NONBLOCK);
 		cond_resched();
 	}
-	if (err == -EADDRINUSE)
+	if (err == -EADDRNOTAVAIL)
 		rds_tcp_count(RDS_TCP_NO_SOURCE_PORT);
-	return err;
+	if (err && err != -EINPROGRESS)
+		return err;
+	/* TCP does not keep to our choice if the range has just been changed. */
+	return READ_ONCE(inet->inet_sport) == htons(port) ? 0 : -EAGAIN;
 }
 
 static int rds_tcp_dial(struct rds_tcp_path *tp)
 {
 	const struct rds_path *p = tp->path;
 	struct rds_tcp_net *rn = rds_tcp_net(rds_path_net(p));
-	union rds_tcp_addr peer;
 	struct socket *sock;
-	int len, err;
+	int family, err;
 
-	len = rds_tcp_addr(&peer, rds_path_faddr(p), RDS_TCP_PORT, rds_path_scope(p));
-	err = sock_create_kern(rds_path_net(p), peer.sa.sa_family, SOCK_STREAM, IPPROTO_TCP,
-			       &sock);
+	family = ipv6_addr_v4mapped(rds_path_faddr(p)) ? AF_INET : AF_INET6;
+	err = sock_create_kern(rds_path_net(p), family, SOCK_STREAM, IPPROTO_TCP, &sock);
 	if (err)
 		return err;
 
 	rds_tcp_set_options(rn, sock);
-	/* One source port may serve many peers. */
-	sock_set_reuseaddr(sock->sk);
-	err = rds_tcp_bind(tp, rn, sock);
+	err = rds_tcp_bind(p, sock);
 	if (err) {
 		sock_release(sock);
 		return err;
@@ -272,9 +283,7 @@ static int rds_tcp_dial(struct rds_tcp_path *tp)
 	lock_sock(sock->sk);
 	rds_tcp_attach(tp, sock);
 	release_sock(sock->sk);
-
-	err = kernel_connect(sock, &peer.sa, len, O_NONBLOCK);
-	return err == -EINPROGRESS ? 0 : err;
+	return rds_tcp_connect(p, rn, sock);
 }
 
 /*
