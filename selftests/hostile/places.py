@@ -159,13 +159,15 @@ def crowd(addr):
         links.append(s)
         if time.monotonic() - start < 0.8:
             last = i
+    slow = last < CROWD - 1
     time.sleep(0.2)
     gone = [i for i, s in enumerate(links) if not s or thrown_out(s)]
     say("replaced", len(gone), gone)
     # On a slow machine some have had their turn meanwhile, and who comes when the old link's
     # second is over finds room: the last one before that does not.
     if len(gone) < WAIT or gone[0] > 1 + WAIT // 2 or (last > 2 * WAIT and last not in gone):
-        sys.exit("those are the wrong ones")
+        sys.exit("too slow: they came when the old link's second was over" if slow else
+                 "those are the wrong ones")
     stay = [i for i in range(CROWD) if i not in gone]
     for s in [old] + [links[i] for i in stay]:
         leave(s)

@@ -47,14 +47,21 @@ restarted() {
 	return $rc
 }
 
+# Once more if too few came in the second that they have.
 crowded() {
-	local before rc=0
+	local before i
 
-	before=$(counter n3 tcp_parked_replaced)
-	links crowd || rc=1
-	show_file "$T/peer"
-	counted tcp_parked_replaced "$before" "$(awk '$1 == "replaced" { print $2 }' "$T/peer")" || rc=1
-	return $rc
+	for i in 1 2 3 4; do
+		before=$(counter n3 tcp_parked_replaced)
+		if links crowd; then
+			show_file "$T/peer"
+			counted tcp_parked_replaced "$before" \
+				"$(awk '$1 == "replaced" { print $2 }' "$T/peer")"
+			return
+		fi
+		grep -q "too slow" "$T/peer" || return 1
+	done
+	return 1
 }
 
 ktap_header
