@@ -159,7 +159,7 @@ bool rds_mprds_may_send(struct rds_path *p)
 		return true;
 	if (READ_ONCE(c->fold))
 		return READ_ONCE(p->folded);	/* pings */
-	if (READ_ONCE(c->fanout_open))
+	if (smp_load_acquire(&c->fanout_open))		/* before fence */
 		return true;
 	if (fanout_done(c)) {
 		fanout_release(c);
@@ -177,7 +177,7 @@ bool rds_mprds_may_send(struct rds_path *p)
  */
 void rds_mprds_path0_acked(struct rds_conn *c)
 {
-	if (!READ_ONCE(c->fanout_open) && fanout_done(c))
+	if (!smp_load_acquire(&c->fanout_open) && fanout_done(c))	/* before fence */
 		fanout_release(c);
 }
 
@@ -510,8 +510,8 @@ static void mprds_publish(struct rds_conn *c, unsigned int n)
 		c->fanout_seq = p0->next_tx;
 		ask = mprds_maybe_unread(c);
 		WRITE_ONCE(c->fence, ask ? c->pings + 1 : 0);
-		WRITE_ONCE(c->fanout_open,
-			   !ask && list_empty(&p0->queue) && list_empty(&p0->sent));
+		smp_store_release(&c->fanout_open,	/* after fence */
+				  !ask && list_empty(&p0->queue) && list_empty(&p0->sent));
 	}
 	smp_store_release(&c->npaths, n);	/* after paths[] */
 	if (c->tx_paths <= 1)

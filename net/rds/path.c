@@ -154,11 +154,14 @@ static bool path_has_work(struct rds_path *p)
  * rds_path_push_wanted() - does somebody wait for what is held back, or would be?
  * @p: the path; link mutex held
  *
- * A worker begins to hold nothing: whoever sent that may be waiting already.
+ * A worker begins to hold nothing: whoever sent that may be waiting already.  What is held and on
+ * no list was to be pushed, and nothing could be sent then.
  */
 bool rds_path_push_wanted(const struct rds_path *p)
 {
-	return p->pushing || (!p->sender && !READ_ONCE(p->held));
+	if (READ_ONCE(p->held))
+		return p->pushing || list_empty_careful(&p->held_node);
+	return p->pushing || !p->sender;
 }
 
 /**
@@ -318,6 +321,15 @@ static bool path_must_listen(const struct rds_path *p)
 	       time_before(jiffies, READ_ONCE(p->up_since) + RDS_LISTEN_TIME);
 }
 
+/*
+ * Once more what rds_mprds_may_send() has said: a message that was queued since, and has something
+ * before it on path 0, was queued behind a closed gate; path->lock held.
+ */
+static bool path_is_open(const struct rds_path *p)
+{
+	return !p->index || READ_ONCE(p->conn->fanout_open) || READ_ONCE(p->folded);
+}
+
 /**
  * rds_path_pull() - take the next message for transmission
  * @p: the path; link mutex held
@@ -338,7 +350,7 @@ struct rds_message *rds_path_pull(struct rds_path *p, u64 *end)
 		return NULL;
 	}
 	spin_lock_bh(&p->lock);
-	if (p->state == RDS_UP)
+	if (p->state == RDS_UP && path_is_open(p))
 		m = list_first_entry_or_null(&p->queue, struct rds_message, node);
 	if (m) {
 		list_move_tail(&m->node, &p->sent);

@@ -2,7 +2,7 @@
 /*
  * sendmsg() and cancel: request -> message -> path.
  *
- * The order of the checks is the ABI (socket API, section 3.6).  The commit point is
+ * The order of the checks is the ABI (Documentation/sockets.rst).  The commit point is
  * rds_path_enqueue() in send_commit(): before it every error undoes everything, after it
  * the call returns the payload length whatever the transport says (hazard K10).
  */
@@ -327,10 +327,10 @@ static struct rds_path *send_commit(struct send_ctx *s, struct rds_message *m,
 			return p;
 		if (err == -EAGAIN)
 			continue;
-		if (!--tries)
+		if (!--tries || fatal_signal_pending(current))
 			return ERR_PTR(-EAGAIN);
 		rds_conn_put(*conn);
-		schedule_timeout_uninterruptible(1);
+		schedule_timeout_killable(1);
 		*conn = rds_conn_for_send(s->rs, &s->dst.ip, s->dst.scope);
 		if (IS_ERR(*conn))
 			return ERR_CAST(*conn);
@@ -393,7 +393,7 @@ static int send_queue(struct send_ctx *s, struct rds_message *m, struct rds_conn
  * @len: payload bytes
  *
  * Context: process, may sleep.
- * Return: @len, or an errno of the socket API, section 3.6.
+ * Return: @len, or an errno of Documentation/sockets.rst.
  */
 int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {

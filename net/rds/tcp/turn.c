@@ -197,6 +197,8 @@ bool rds_tcp_take_turn(struct rds_tcp_path *tp, const struct sock *sk)
 			return false;
 	}
 	WRITE_ONCE(tp->rx.waits, false);
+	/* rds_tcp_send() may have waited for it. */
+	rds_path_kick(tp->path);
 	return true;
 }
 
