@@ -215,10 +215,11 @@ void rds_cong_update(struct rds_sock *rs)
 		return;
 	rn = rds_net(sock_net(rds_rs_to_sk(rs)));
 	cong_publish(rn, rs->map);
-	if (!now && READ_ONCE(rs->map->looped)) {
+	if (!READ_ONCE(rs->map->looped))
+		return;
+	if (!now)
 		wake_up_all(&rs->map->wq);
-		cong_notify(rn, 1ULL << (rs->bound.port % RDS_CONG_MONITOR_SIZE));
-	}
+	cong_notify(rn, now ? 0 : 1ULL << (rs->bound.port % RDS_CONG_MONITOR_SIZE));
 }
 
 /**
@@ -383,6 +384,7 @@ static bool cong_wake(struct rds_sock *rs, u64 cleared)
 	hit = atomic64_fetch_andnot(cleared, &rs->rx.cong_wait) & cleared;
 	if (hit) {
 		atomic64_or(hit, &rs->rx.cong_ready);
+		atomic_inc_return_release(&rs->rx.news);
 		rds_sock_wake(sk);
 	}
 	return atomic64_read(&rs->rx.cong_wait);
@@ -591,7 +593,7 @@ void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_i
  * rds_cong_poll() - the congestion part of poll()
  * @rs: socket
  *
- * Reading the event consumes it; see "updated since" in the socket API.
+ * Reading the event consumes it.
  */
 __poll_t rds_cong_poll(struct rds_sock *rs)
 {
@@ -599,7 +601,7 @@ __poll_t rds_cong_poll(struct rds_sock *rs)
 	int gen;
 
 	if (READ_ONCE(rs->monitor))
-		return atomic64_read(&rs->rx.cong_ready) ? EPOLLIN | EPOLLRDNORM : 0;
+		return 0;	/* rds_rx_ready() */
 	gen = atomic_read(&rn->cong_gen);
 	if (READ_ONCE(rs->cong_seen) == gen)
 		return 0;

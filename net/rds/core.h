@@ -57,7 +57,7 @@
  * @cong_waiters: sockets that met ENOBUFS and wait for any map update, by sk_bind_node
  * @dying: set once under @lock at pre-exit; no connection is inserted afterwards
  * @nr_conns: connections in @conns
- * @cong_gen: number of map updates received; poll compares it
+ * @cong_gen: changes of maps, those of our own on loopback too; poll compares it
  * @gc: expires idle connections
  * @lru: connections, those that were not looked at for the longest time first (@lock)
  * @users: who made connections, struct rds_conn_user (@lock)
@@ -68,7 +68,7 @@
  * @nr_incoming: those of @conns that were made for peers that dialled us
  * @partial: bytes of messages that were received in part (room.c)
  * @flow_bytes: memory of all rds_conn.flows (room.c)
- * @idle: woken when @nr_conns reaches 0 in a dying namespace
+ * @idle: woken when a connection has been freed
  * @nr_alive: connections not yet freed
  * @sysctl: values, written by proc handlers, read anywhere with READ_ONCE
  * @ctl_header: registered table
@@ -160,6 +160,8 @@ struct rds_notifier {
  * @nr_zrecords: their number
  * @cong_wait: monitor bits to report when they clear (atomic, not under @lock)
  * @cong_ready: monitor bits to report now (atomic, not under @lock)
+ * @news: changes when there are more of @notes or @cong_ready (atomic, behind those)
+ * @told: @news when a reader was last told that it has no room for them
  * @congested: our port's bit is set in the local map
  * @closed: release has begun; nothing is queued any more
  */
@@ -179,6 +181,8 @@ struct rds_rx {
 	u32 nr_zrecords;
 	atomic64_t cong_wait;
 	atomic64_t cong_ready;
+	atomic_t news;
+	int told;
 };
 
 /* What a socket need not have read to send with zero copy, or operations it wants to hear of. */
@@ -296,9 +300,6 @@ static inline void rds_sock_put(struct rds_sock *rs)
 {
 	sock_put(&rs->sk);
 }
-
-/* socket.c */
-/* Send, cancel: EINVAL. */
 
 /* sockopt.c */
 int rds_setsockopt(struct socket *sock, int level, int opt, sockptr_t val, unsigned int len);
@@ -598,7 +599,6 @@ int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport);
 void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
 		    enum rds_drop_reason why, struct list_head *out);
 void rds_path_requeue_sent(struct rds_path *p);
-void rds_path_drain_all(struct rds_path *p, struct list_head *out);
 bool rds_path_is_up(const struct rds_path *p);
 void rds_path_pump_work(struct work_struct *work);
 extern int rds_send_batch_count;

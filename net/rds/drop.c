@@ -28,7 +28,7 @@ static const enum rds_stat drop_stats[] = {
 
 /**
  * rds_drop() - a frame is thrown away
- * @p: path, or NULL if it is not known here
+ * @p: path
  * @h: its header
  * @why: reason
  *
@@ -37,23 +37,26 @@ static const enum rds_stat drop_stats[] = {
 void rds_drop(const struct rds_path *p, const struct rds_hdr *h, enum rds_drop_reason why)
 {
 	this_cpu_inc(rds_stats.v[drop_stats[why]]);
-	trace_rds_drop(p, h, why);
+	trace_rds_drop(p, &p->conn->key.laddr, &p->conn->key.faddr, h, why);
 }
 
 /**
  * rds_drop_incoming() - a message for a socket is thrown away
+ * @dst: address it was sent to
  * @inc: the message; the caller frees it
  * @why: reason
  *
  * Context: any.
  */
-void rds_drop_incoming(const struct rds_incoming *inc, enum rds_drop_reason why)
+void rds_drop_incoming(const struct in6_addr *dst, const struct rds_incoming *inc,
+		       enum rds_drop_reason why)
 {
 	struct rds_hdr h = {
 		.seq = inc->seq, .len = inc->len, .sport = inc->sport, .dport = inc->dport,
 	};
 
-	rds_drop(NULL, &h, why);
+	this_cpu_inc(rds_stats.v[drop_stats[why]]);
+	trace_rds_drop(NULL, dst, &inc->saddr, &h, why);
 }
 
 /**

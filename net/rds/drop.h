@@ -44,13 +44,15 @@ enum rds_drop_reason {
 	RDS_DROP_BAD_CHECKSUM,
 };
 
+struct in6_addr;
 struct rds_hdr;
 struct rds_incoming;
 struct rds_message;
 struct rds_path;
 
 void rds_drop(const struct rds_path *p, const struct rds_hdr *h, enum rds_drop_reason why);
-void rds_drop_incoming(const struct rds_incoming *inc, enum rds_drop_reason why);
+void rds_drop_incoming(const struct in6_addr *dst, const struct rds_incoming *inc,
+		       enum rds_drop_reason why);
 void rds_drop_message(const struct rds_path *p, const struct rds_message *m,
 		      enum rds_drop_reason why);
 

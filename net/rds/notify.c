@@ -170,6 +170,8 @@ int rds_recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags)
 	WRITE_ONCE(rs->rx.nr_notes, rs->rx.nr_notes - nr);
 	left = !list_empty(&taken);
 	list_splice(&taken, &rs->rx.notes);
+	if (left)
+		atomic_inc_return_release(&rs->rx.news);
 	spin_unlock_bh(&rs->rx.lock);
 	if (left)
 		rds_recv_returned(rs);

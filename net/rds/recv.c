@@ -138,7 +138,7 @@ static void batch_drop(struct rds_rx_batch *b)
 
 	list_for_each_entry_safe(inc, next, &b->list, node) {
 		list_del_init(&inc->node);
-		rds_drop_incoming(inc, RDS_DROP_DEAD_SOCK);
+		rds_drop_incoming(&b->rs->bound.ip, inc, RDS_DROP_DEAD_SOCK);
 		rds_inc_put(inc);
 	}
 }
@@ -246,18 +246,18 @@ void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const stru
 	if (!rds_addr_is_linklocal(&inc->saddr))
 		inc->scope = 0;
 	if (!b->rs) {
-		rds_drop(NULL, h, RDS_DROP_NO_SOCK);
+		rds_drop_incoming(dst, inc, RDS_DROP_NO_SOCK);
 		rds_inc_put(inc);
 		return;
 	}
 	if (batch_overfull(b)) {
-		rds_drop(NULL, h, RDS_DROP_FULL);
+		rds_drop_incoming(dst, inc, RDS_DROP_FULL);
 		rds_inc_put(inc);
 		return;
 	}
 	/* The transport goes away, and the socket does not keep it. */
 	if (!try_module_get(inc->ops->owner)) {
-		rds_drop(NULL, h, RDS_DROP_NO_SOCK);
+		rds_drop_incoming(dst, inc, RDS_DROP_NO_SOCK);
 		rds_inc_put(inc);
 		return;
 	}
@@ -273,6 +273,13 @@ void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const stru
 	b->nr++;
 }
 
+/* Does a notification wait of which no reader without room was told? */
+static bool rx_has_news(const struct rds_sock *rs)
+{
+	return (!list_empty_careful(&rs->rx.notes) || atomic64_read(&rs->rx.cong_ready)) &&
+	       READ_ONCE(rs->rx.told) != atomic_read(&rs->rx.news);
+}
+
 /**
  * rds_rx_ready() - is there anything recvmsg() could report?
  * @rs: socket
@@ -281,8 +288,8 @@ void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const stru
  */
 bool rds_rx_ready(struct rds_sock *rs)
 {
-	return !list_empty_careful(&rs->rx.queue) || !list_empty_careful(&rs->rx.notes) ||
-	       !list_empty_careful(&rs->rx.zrecords) || atomic64_read(&rs->rx.cong_ready);
+	return !list_empty_careful(&rs->rx.queue) || rx_has_news(rs) ||
+	       !list_empty_careful(&rs->rx.zrecords);
 }
 
 /**
@@ -314,7 +321,7 @@ void rds_rx_purge(struct rds_sock *rs)
 
 	list_for_each_entry_safe(inc, next, &incs, node) {
 		list_del_init(&inc->node);
-		rds_drop_incoming(inc, RDS_DROP_UNREAD);
+		rds_drop_incoming(&rs->bound.ip, inc, RDS_DROP_UNREAD);
 		rds_inc_put(inc);
 	}
 	list_for_each_entry_safe(n, n2, &notes, node)
@@ -361,7 +368,7 @@ static void recv_untake(struct rds_sock *rs, struct rds_incoming *inc)
 	}
 	spin_unlock_bh(&rs->rx.lock);
 	if (closed) {
-		rds_drop_incoming(inc, RDS_DROP_UNREAD);
+		rds_drop_incoming(&rs->bound.ip, inc, RDS_DROP_UNREAD);
 		rds_inc_put(inc);
 	} else {
 		rds_recv_returned(rs);
@@ -478,16 +485,17 @@ static int recv_data(struct rds_sock *rs, struct msghdr *msg, size_t size, int f
 	return n;
 }
 
-/* Does a notification wait that the caller gave no room for? */
-static bool recv_no_room(const struct rds_sock *rs, const struct msghdr *msg)
+/* Does a notification wait that the caller has room for? */
+static bool recv_has_room(const struct rds_sock *rs, const struct msghdr *msg)
 {
-	return (!list_empty_careful(&rs->rx.notes) && !rds_note_room(msg)) ||
-	       (atomic64_read(&rs->rx.cong_ready) && !rds_cmsg_room(msg, sizeof(u64)));
+	return (!list_empty_careful(&rs->rx.notes) && rds_note_room(msg)) ||
+	       (atomic64_read(&rs->rx.cong_ready) && rds_cmsg_room(msg, sizeof(u64)));
 }
 
 /* One attempt in order of priority; -EAGAIN = nothing the caller can take. */
 static int recv_once(struct rds_sock *rs, struct msghdr *msg, size_t size, int flags)
 {
+	int news = atomic_read_acquire(&rs->rx.news);
 	int ret = 0;
 
 	if (!list_empty_careful(&rs->rx.notes))
@@ -503,21 +511,21 @@ static int recv_once(struct rds_sock *rs, struct msghdr *msg, size_t size, int f
 	if (ret)
 		return min(ret, 0);
 	/*
-	 * Say so instead of sleeping under a poll() that says IN.  It stays queued.  One that
-	 * came since we looked, and has room, is taken by the next attempt.
+	 * No room: say so instead of sleeping under a poll() that says IN.  It stays queued.  But
+	 * say it once: a program that never has room would get nothing else, and not sleep.
 	 */
-	if (recv_no_room(rs, msg)) {
-		msg->msg_flags |= MSG_CTRUNC;
-		return 0;
-	}
-	return -EAGAIN;
+	if (!rx_has_news(rs) || recv_has_room(rs, msg))
+		return -EAGAIN;
+	if (!(flags & MSG_PEEK))
+		WRITE_ONCE(rs->rx.told, news);
+	msg->msg_flags |= MSG_CTRUNC;
+	return 0;
 }
 
 /* Wake up for a zero-copy completion only if this call could return it. */
 static bool recv_wait_over(struct rds_sock *rs, const struct msghdr *msg)
 {
-	return !list_empty_careful(&rs->rx.queue) || !list_empty_careful(&rs->rx.notes) ||
-	       atomic64_read(&rs->rx.cong_ready) ||
+	return !list_empty_careful(&rs->rx.queue) || rx_has_news(rs) || recv_has_room(rs, msg) ||
 	       (!list_empty_careful(&rs->rx.zrecords) && rds_zcopy_room(rds_rs_to_sk(rs), msg));
 }
 
@@ -529,7 +537,7 @@ static bool recv_wait_over(struct rds_sock *rs, const struct msghdr *msg)
  * @flags: MSG_*
  *
  * Context: process, may sleep.
- * Return: bytes, or an errno of the socket API, section 3.7.
+ * Return: bytes, or an errno of Documentation/sockets.rst.
  */
 int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 {

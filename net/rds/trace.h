@@ -180,10 +180,12 @@ TRACE_EVENT(rds_deliver,
 		  __entry->laddr, __entry->dport)
 );
 
-/* @p is NULL where the path is not known */
+/* @p is NULL for a message that has reached its socket, or found none */
 TRACE_EVENT(rds_drop,
-	TP_PROTO(const struct rds_path *p, const struct rds_hdr *h, enum rds_drop_reason reason),
-	TP_ARGS(p, h, reason),
+	TP_PROTO(const struct rds_path *p, const struct in6_addr *laddr,
+		 const struct in6_addr *faddr, const struct rds_hdr *h,
+		 enum rds_drop_reason reason),
+	TP_ARGS(p, laddr, faddr, h, reason),
 	TP_STRUCT__entry(
 		__field(u64, seq)
 		__field(u32, conn)
@@ -196,15 +198,15 @@ TRACE_EVENT(rds_drop,
 		__array(u8, faddr, 16)
 	),
 	TP_fast_assign(
-		__entry->seq = h ? h->seq : 0;
+		__entry->seq = h->seq;
 		__entry->conn = p ? p->conn->id : 0;
 		__entry->path = p ? p->index : 0;
-		__entry->len = h ? h->len : 0;
+		__entry->len = h->len;
 		__entry->reason = reason;
-		__entry->sport = h ? h->sport : 0;
-		__entry->dport = h ? h->dport : 0;
-		memcpy(__entry->laddr, p ? &p->conn->key.laddr : &in6addr_any, 16);
-		memcpy(__entry->faddr, p ? &p->conn->key.faddr : &in6addr_any, 16);
+		__entry->sport = h->sport;
+		__entry->dport = h->dport;
+		memcpy(__entry->laddr, laddr, 16);
+		memcpy(__entry->faddr, faddr, 16);
 	),
 	TP_printk("conn=%u path=%u laddr=%pI6c faddr=%pI6c seq=%llu len=%u ports=%u>%u reason=%s",
 		  __entry->conn, __entry->path, __entry->laddr, __entry->faddr,

@@ -313,9 +313,31 @@ TEST_F(duo, congestion__monitor_small_buffer)
 	}
 	rx_msg(self->a, buf, 1, MSG_DONTWAIT | MSG_PEEK, &rx);
 	EXPECT_ERR(EFAULT, recvmsg(self->a, &m, MSG_DONTWAIT));
-	EXPECT_EQ(POLLIN, poll_for(self->a, POLLIN, 0));
 	EXPECT_EQ(0, rx_msg(self->a, buf, 10, MSG_DONTWAIT, &rx));
 	EXPECT_NE(NULL, rx_cmsg(&rx, SOL_RDS, RDS_CMSG_CONG_UPDATE));
+}
+
+/* A program that never has room is told once for each, and sleeps then. */
+TEST_F(duo, congestion__monitor_told_once)
+{
+	struct rx rx;
+	int i;
+
+	SKIP_REF("loses the notification");
+	ASSERT_EQ(0, set_int(self->a, SOL_RDS, RDS_CONG_MONITOR, 1));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, congest(self->a, self->b, 5));
+		EXPECT_EQ(5000, drain(self->b));
+		ASSERT_TRUE(WAIT_UNTIL(poll_for(self->a, POLLIN, 0) == POLLIN));
+		EXPECT_EQ(0, rx_msg_ctl(self->a, buf, 10, MSG_DONTWAIT | MSG_PEEK, &rx, 0));
+		EXPECT_EQ(MSG_CTRUNC, rx.m.msg_flags);
+		EXPECT_EQ(0, recv(self->a, buf, 10, 0));
+		EXPECT_EQ(0, poll_for(self->a, POLLIN, 100));
+		EXPECT_ERR(EAGAIN, recv(self->a, buf, 10, MSG_DONTWAIT));
+	}
+	EXPECT_EQ(0, rx_msg(self->a, buf, 10, MSG_DONTWAIT, &rx));
+	EXPECT_NE(NULL, rx_cmsg(&rx, SOL_RDS, RDS_CMSG_CONG_UPDATE));
+	EXPECT_ERR(EAGAIN, recv(self->a, buf, 10, MSG_DONTWAIT));
 }
 
 /* Turning the monitor off drops what is pending. */
@@ -347,8 +369,9 @@ TEST_F(duo, congestion__poll_without_monitor)
 	const int bits = POLLIN | POLLRDNORM | POLLWRBAND;
 
 	SKIP_REF_LOCAL();
-	ASSERT_EQ(0, congest(self->a, self->b, 5));
 	poll_for(self->a, bits, 0);
+	ASSERT_EQ(0, congest(self->a, self->b, 5));
+	EXPECT_EQ(bits, poll_for(self->a, bits, WAIT_MS));
 	EXPECT_EQ(0, poll_for(self->a, bits, 0));
 	EXPECT_TRUE(enobufs(self->a));
 	EXPECT_EQ(5000, drain(self->b));

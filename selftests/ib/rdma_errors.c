@@ -152,7 +152,10 @@ TEST_F_TIMEOUT(rdma, recverr__failures_only, 100)
 	EXPECT_TRUE(quiet(self->b));
 }
 
-/* Peeking shows the oldest and takes none; who has no room for them is told that there are some. */
+/*
+ * Peeking shows the oldest and takes none; who has no room for them is told that there are some,
+ * once, and again when somebody with room has left some.
+ */
 TEST_F_TIMEOUT(rdma, note__peek_and_no_room, 60)
 {
 	struct rx rx;
@@ -172,12 +175,15 @@ TEST_F_TIMEOUT(rdma, note__peek_and_no_room, 60)
 		EXPECT_EQ(0, rx.m.msg_flags & MSG_CTRUNC);
 		EXPECT_EQ(0, note_of(&rx, &t));
 		EXPECT_EQ(1, t);
-		ASSERT_EQ(0, rx_msg_ctl(self->a, b, sizeof(b), i ? MSG_PEEK : 0, &rx, 0));
+		ASSERT_EQ(0, rx_msg_ctl(self->a, b, sizeof(b), i ? 0 : MSG_PEEK, &rx, 0));
 		EXPECT_EQ(MSG_CTRUNC, rx.m.msg_flags & MSG_CTRUNC);
 	}
+	EXPECT_EQ(0, poll_for(self->a, POLLIN, 100));
+	EXPECT_ERR(EAGAIN, recv(self->a, b, sizeof(b), MSG_DONTWAIT));
 	for (i = 1; i <= 3; i++) {
 		EXPECT_EQ(0, next_note(self->a, &t));
 		EXPECT_EQ(i, t);
+		EXPECT_EQ(i < 3 ? POLLIN : 0, poll_for(self->a, POLLIN, 0));
 	}
 	EXPECT_TRUE(quiet(self->a));
 }

@@ -7,6 +7,8 @@
 PY=${SELFTESTS:-$(dirname "$0")/..}/hostile/room.py
 need_tracing
 
+NODE='\(::ffff:10[.]1[.]0[.]\|fd00:1::\)[0-9]*'	# both ends are told
+
 counts() {
 	n2 "$BIN/rds-info" -c
 }
@@ -31,7 +33,7 @@ same() {
 	local nr now
 
 	now=$(counter - "$2") || return 1
-	nr=$(grep -c "rds_drop: .*reason=$1\$" $TR/trace)
+	nr=$(grep -c "rds_drop: .* laddr=$NODE faddr=$NODE .*reason=$1\$" $TR/trace)
 	echo "$1: traced $nr times, counted $3 -> $now" >"$T/same"
 	[ "$nr" -ge 1 ] && [ "$nr" -eq $((now - $3)) ]
 }

@@ -46,6 +46,7 @@ check "enqueue" seen 'rds_enqueue: .*seq=[0-9]+'
 check "transmit" seen 'rds_transmit: .*seq=[0-9]+'
 check "acknowledgement" seen 'rds_ack: '
 check "delivery" seen 'rds_deliver: '
-check "drop with its reason" seen 'rds_drop: .*NO_SOCK'
+check "drop with its reason and both ends" seen \
+	'rds_drop: .*laddr=::ffff:10[.]1[.]0[.]2 faddr=::ffff:10[.]1[.]0[.]1 .*ports=4444>4445 .*NO_SOCK'
 moved
 ktap_finish
