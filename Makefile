@@ -29,7 +29,7 @@ help:
 #:   K=uml-kasan             on user-mode Linux with KASAN and lockdep, as many guests at a time as
 #:                         there are processors (J=1: one)
 #:   K=kasan, K=kcsan        on QEMU with two processors: slow
-#:   M=intree                the one-guest tests against the in-tree module
+#:   M=intree                the one-guest tests against the in-tree module (intree61: that of 6.1)
 #: make soak               the long forms, an hour in all (MINUTES=60, K=uml-kasan, T=...)
 #: make coverage           lines of net/rds that the tests run on uml-kasan (T=...); without T= it
 #:                         fails below 90 % of the core or of TCP

@@ -13,8 +13,9 @@
  *
  * Who may run what on a path.  start(), stop() and send() run in process context, may
  * sleep, and are serialised by the path's link mutex, which the core holds around
- * them.  Upcalls never take that mutex and never call back into the transport, so
- * they may be made from softirq and under the transport's own locks.
+ * them.  Upcalls never take that mutex and never call back into the transport, but for
+ * resume(), mr_sync() and mr_unmap(), under locks of the core; so they may be made from
+ * softirq and under those locks of the transport that these three do not take.
  */
 #ifndef _NET_RDS_H
 #define _NET_RDS_H
@@ -39,7 +40,7 @@ struct rds_path;
 struct rds_pin;
 struct rds_sock;
 
-/* Symbols of the core live in this namespace; see "names of our own" in Documentation. */
+/* Symbols of the core live in this namespace. */
 #define RDS_SYMBOL_NS		RDS_TRANSPORT
 
 /* Kernel-internal transport number of the loopback transport; visible in SO_RDS_TRANSPORT. */
@@ -51,7 +52,6 @@ struct rds_sock;
 #define RDS_CAP_SENDS_CONG	0x04	/* carries congestion maps */
 #define RDS_CAP_LOCAL_VIA_LOOP	0x08	/* local destinations go through the loopback transport */
 #define RDS_CAP_CANONICAL	0x10	/* only the smaller address keeps a link it made itself */
-#define RDS_CAP_TOS		0x20	/* SIOCRDSSETTOS is understood (mapped by tos_map) */
 #define RDS_CAP_ACK_REQUIRED	0x40	/* the header asks for acknowledgements (verbs) */
 #define RDS_CAP_HANDSHAKE	0x80	/* control frames carry our generation, path 0 is greeted */
 #define RDS_CAP_SELF		0x100	/* a link from an address to itself has two ends here */
@@ -64,8 +64,8 @@ struct rds_sock;
  *	back while the transport may still read its pages
  * @control: a ping or pong of the kernel
  * @seq: sequence number, fixed when queued
- * @ack_pos: set by the transport when it takes the message: the position, in the
- *	transport's own monotonic unit, at which the message is acknowledged
+ * @ack_pos: set by rds_path_pull(): the position, in the transport's own monotonic unit, at
+ *	which the message is acknowledged
  * @len: payload bytes
  * @charge: bytes charged to the socket's send buffer, 0 once released
  * @sport: source port, host order
@@ -227,7 +227,7 @@ struct rds_stat_desc {
  *	Any context, under a lock of the core: queue a work.  Needed by who calls
  *	rds_path_may_take()
  * @info: write the transport's info records for @opt in namespace @net; may sleep
- * @tos_map: wire TOS for the value an application gave (with RDS_CAP_TOS)
+ * @tos_map: wire TOS for the value an application gave; NULL: SIOCRDSSETTOS is not understood
  */
 struct rds_transport {
 	const char *name;
@@ -252,8 +252,8 @@ struct rds_transport {
 };
 
 /*
- * Registry.  register: 0 or -EEXIST.  unregister destroys all connections of the transport
- * and waits.
+ * Registry.  register: 0, -EEXIST or -EINVAL (its type).  unregister destroys all connections of
+ * the transport and waits.
  */
 int rds_transport_register(struct rds_transport *t);
 void rds_transport_unregister(struct rds_transport *t);
@@ -336,11 +336,9 @@ void rds_path_kick(struct rds_path *p);
  * carrier) into @buf of at least RDS_CONTROL_MAX bytes; bytes written, 0 = none due.
  * rds_path_control_due() is the cheap test before @buf is allocated.
  * rds_path_pull(): the next message, moved to the sent list, with a reference for the
- * caller; NULL = none.  With @end NULL the unit of acknowledgments is the sequence.
- * rds_path_pull_undo() is not possible: what was pulled is the transport's until stop().  The
- * caller sets ack_pos at once (see rds_path_pull()'s
- * @end: the byte position after the previous message; ack_pos = *end + 48 + len is
- * stored in the message and *end advanced, under path->lock).
+ * caller; NULL = none.  @end: the byte position behind the previous message, advanced by header
+ * and payload of this one and kept as its ack_pos; with NULL the unit of acknowledgments is the
+ * sequence.  What was pulled is the transport's until stop().
  * rds_message_hdr(): the 48 header bytes as they go on the wire now.
  */
 #define RDS_CONTROL_MAX		(48 + 8192)

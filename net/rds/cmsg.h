@@ -65,7 +65,7 @@ struct rds_request {
 int rds_cmsg_early(const void *control, size_t len, struct rds_request *out);
 
 /**
- * rds_cmsg_scan() - the checks of the pre-scan, socket API step 10
+ * rds_cmsg_scan() - the checks of the pre-scan
  * @control: control buffer
  * @len: its length
  * @zerocopy: MSG_ZEROCOPY was given

@@ -91,7 +91,7 @@ static int mr_publish(struct rds_sock *rs, struct rds_mr *mr, u64 *cookie)
  * @cookie: set to the cookie
  *
  * Context: process, may sleep.
- * Return: 0 or -errno of the socket API.
+ * Return: 0 or -errno of Documentation/sockets.rst.
  */
 int rds_mr_register(struct rds_sock *rs, const struct rds_get_mr_args *args, u64 *cookie)
 {

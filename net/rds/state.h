@@ -66,7 +66,7 @@ enum rds_event {
  * @RDS_ACT_PARK: keep the offered link parked; it is looked at when the tear-down is complete
  * @RDS_ACT_START: new epoch, transport->start() from the path's work
  * @RDS_ACT_ADOPT: new epoch, transport->start() on the parked link
- * @RDS_ACT_UP: reset the back-off, resend, send the congestion map
+ * @RDS_ACT_UP: arm the timer that resets the back-off, send control frames and what is queued
  * @RDS_ACT_STOP: transport->stop() from the path's work
  * @RDS_ACT_TIMER: arm the reconnect timer
  * @RDS_ACT_RELEASE: the path is gone: complete the destroyer

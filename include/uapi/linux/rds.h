@@ -165,7 +165,8 @@ struct rds6_info_connection {
  * @backoff_ms: bound of the next reconnect delay, 0 = at once
  * @scope: interface of link-local addresses, else 0
  * @index: number of the path, from 0
- * @npaths: paths in use by the connection, 0 = not agreed on yet
+ * @npaths: paths in use by the connection, 0 = not agreed on (yet): one path, always so on
+ *	loopback and verbs
  * @flags: RDS_INFO_CONNECTION_FLAG_*
  * @tos: type of service of the connection
  */
@@ -332,11 +333,11 @@ struct rds6_info_tcp_socket {
  * @max_send_wr: size of the send queue
  * @max_recv_wr: size of the receive queue
  * @max_send_sge: scatter elements of one send
- * @rdma_mr_max: memory regions the device offers
+ * @rdma_mr_max: large memory regions that may exist on the device
  * @rdma_mr_size: pages of one memory region
  * @tos: type of service of the connection
  * @sl: service level of the path
- * @cache_allocs: receive fragments kept for reuse
+ * @cache_allocs: 0; receive fragments kept for reuse, of which this module has none
  *
  * Not packed: the two bytes after @sl are padding, written as zero.
  */
@@ -365,11 +366,11 @@ struct rds_info_rdma_connection {
  * @max_send_wr: size of the send queue
  * @max_recv_wr: size of the receive queue
  * @max_send_sge: scatter elements of one send
- * @rdma_mr_max: memory regions the device offers
+ * @rdma_mr_max: large memory regions that may exist on the device
  * @rdma_mr_size: pages of one memory region
  * @tos: type of service of the connection
  * @sl: service level of the path
- * @cache_allocs: receive fragments kept for reuse
+ * @cache_allocs: 0; receive fragments kept for reuse, of which this module has none
  *
  * Not packed: the two bytes after @sl are padding, written as zero.
  */
@@ -428,7 +429,7 @@ struct rds_cmsg_rx_trace {
 /*
  * Congestion monitoring. RDS_CMSG_CONG_UPDATE carries a __u64 in host
  * order: bit n set means that a port with port % 64 == n, to which a send
- * failed with ENOBUFS, may accept messages again.
+ * failed with ENOBUFS or was given up waiting, may accept messages again.
  */
 #define RDS_CONG_MONITOR_SIZE		64
 #define RDS_CONG_MONITOR_BIT(port)	(((unsigned int)(port)) % RDS_CONG_MONITOR_SIZE)

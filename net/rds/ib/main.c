@@ -26,7 +26,7 @@ MODULE_PARM_DESC(rds_ib_mr_1m_pool_size, "regions of up to 1 MiB for each device
 
 unsigned int rds_ib_mr_8k_pool_size = 348160;
 module_param(rds_ib_mr_8k_pool_size, uint, 0444);
-MODULE_PARM_DESC(rds_ib_mr_8k_pool_size, "regions of up to 8 KiB for each device");
+MODULE_PARM_DESC(rds_ib_mr_8k_pool_size, "regions of up to two pages for each device");
 
 static unsigned int rds_ib_retry_count = 1;
 static bool rds_ib_retry_set;
@@ -64,7 +64,7 @@ struct rds_transport rds_ib_transport = {
 	.name		= "infiniband",
 	.type		= RDS_TRANS_IB,
 	.owner		= THIS_MODULE,
-	.caps		= RDS_CAP_SENDS_CONG | RDS_CAP_TOS | RDS_CAP_ACK_REQUIRED | RDS_CAP_SELF,
+	.caps		= RDS_CAP_SENDS_CONG | RDS_CAP_ACK_REQUIRED | RDS_CAP_SELF,
 	.max_paths	= 1,
 	.path_priv_size	= sizeof(struct rds_ib_path),
 	.stats		= &rds_ib_stat_desc,

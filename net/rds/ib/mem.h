@@ -53,7 +53,7 @@ int rds_ib_regqp_invalidate(struct rds_ib_device *rdev, const u32 *keys, unsigne
 
 /* ---- mr.c ---------------------------------------------------------------------------- */
 
-/* Pages of a small region as its users count; one more if it does not begin with a page. */
+/* Pages that a small region touches at most. */
 #define RDS_IB_MR_SMALL		2U
 
 /**

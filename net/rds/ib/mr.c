@@ -426,7 +426,7 @@ int rds_ib_mr_add(struct rds_ib_device *rdev)
 	init_rwsem(&md->sem);
 	INIT_LIST_HEAD(&md->regions);
 	rds_ib_regqp_init(&md->regqp);
-	pool_init(&md->pool[0], false, min(RDS_IB_MR_SMALL + 1, a->max_fast_reg_page_list_len),
+	pool_init(&md->pool[0], false, min(RDS_IB_MR_SMALL, a->max_fast_reg_page_list_len),
 		  min_t(u64, rds_ib_mr_8k_pool_size, large * 85));
 	pool_init(&md->pool[1], true, min_t(u32, MR_PAGES_MAX, a->max_fast_reg_page_list_len),
 		  min_t(u64, rds_ib_mr_1m_pool_size, large));

@@ -84,8 +84,7 @@ struct rds_transport rds_tcp_transport = {
 	.type		= RDS_TRANS_TCP,
 	.owner		= THIS_MODULE,
 	.caps		= RDS_CAP_ZCOPY | RDS_CAP_ANY_NETNS | RDS_CAP_SENDS_CONG |
-			  RDS_CAP_LOCAL_VIA_LOOP | RDS_CAP_CANONICAL | RDS_CAP_TOS |
-			  RDS_CAP_HANDSHAKE,
+			  RDS_CAP_LOCAL_VIA_LOOP | RDS_CAP_CANONICAL | RDS_CAP_HANDSHAKE,
 	.max_paths	= RDS_MAX_PATHS,
 	.path_priv_size	= sizeof(struct rds_tcp_path),
 	.stats		= &rds_tcp_stat_desc,
