@@ -48,6 +48,7 @@ ib_device_del() {
 ib_revive() {
 	sh -c "$GSI_LOST" || return 0
 	note "rdma_rxe has lost the CM's queue pair, its device is made anew"
+	echo >>"$T/revived"
 	ib_device_del && ib_device_add
 }
 

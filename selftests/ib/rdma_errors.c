@@ -360,7 +360,8 @@ TEST_F_TIMEOUT(rdma, device__delivered_iff_done, 250)
 	__s64 last = -1;
 
 	for (round = 0; round < 4; round++) {
-		ASSERT_EQ(0, get_mr(self->b, self->dst, 65536, 0, &c));
+		ASSERT_EQ(0, get_mr(self->b, self->dst, 65536, 0, &c))
+			TH_LOG("round %d: %s", round, strerror(errno));
 		for (t = 0; t < 100; t++, sent++) {
 			__u64 tag = sent;
 

@@ -94,16 +94,19 @@ links_were_lost() {
 	[ "$(ib_paths links | sort -n | tail -n 1)" -gt 3 ]
 }
 
-# Of an address and itself only one end dials: the other has a link for each that was made.
+# Of an address and itself only one end dials: the other has a link for each that was made.  One
+# more for each device that was made anew for rxe's sake.
 one_end_dials() {
-	local ends
+	local ends most
 
+	touch "$T/revived"
+	most=$((12 + $(wc -l <"$T/revived")))
 	ends=$(ib_paths local_addr remote_addr links | awk -v a=$A4 '$1 == a && $2 == a { print $3 }' |
 		sort -n | xargs)
 	note "links of the two ends: $ends"
 	# shellcheck disable=SC2086
 	set -- $ends
-	[ $# -eq 2 ] && [ "$1" -le 12 ] && [ "$1" -lt "$2" ]
+	[ $# -eq 2 ] && [ "$1" -le $most ] && [ "$1" -lt "$2" ]
 }
 
 removed() {
