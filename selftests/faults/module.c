@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: modules=rdma_rxe,rdma_cm,veth netns=init timeout=300 ref=0 fresh=1 expect=trace_ev|suspect */
+/* vm: modules=rdma_rxe,rdma_cm,veth netns=init timeout=300 ref=0 fresh=1 */
+/* vm: expect=trace_ev|event_define_fields|event_file_put|suspect */
 /*
  * The modules are loaded: every fault point of it, while there are several
  * namespaces. A module that could not be loaded leaves nothing behind; one that

@@ -91,22 +91,23 @@ class Test:
 
 
 def metadata(path):
-    """The keys of the 'vm:' comment among the first lines, or None."""
+    """The keys of the 'vm:' comments among the first lines, or None."""
     try:
         with open(path, errors="replace") as f:
             head = [next(f, "") for _ in range(30)]
     except OSError:
         return None
+    needs = {}
     for line in head:
         text = line.strip().removesuffix("*/").strip().lstrip("/*#").strip()
         if not text.startswith("vm: "):
             continue
         try:
             words = shlex.split(text[4:])
-            return dict(w.split("=", 1) for w in words)
+            needs.update(w.split("=", 1) for w in words)
         except ValueError:
             raise GuestError(f"{path}: cannot read the line '{text}'")
-    return None
+    return needs or None
 
 
 def find(patterns):
