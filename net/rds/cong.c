@@ -384,7 +384,7 @@ static bool cong_wake(struct rds_sock *rs, u64 cleared)
 	hit = atomic64_fetch_andnot(cleared, &rs->rx.cong_wait) & cleared;
 	if (hit) {
 		atomic64_or(hit, &rs->rx.cong_ready);
-		atomic_inc_return_release(&rs->rx.news);
+		rds_note_added(rs);
 		rds_sock_wake(sk);
 	}
 	return atomic64_read(&rs->rx.cong_wait);

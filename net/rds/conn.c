@@ -202,15 +202,8 @@ static struct rds_conn *conn_get(struct rds_conn *c)
 	return c && rds_conn_tryget(c) ? c : NULL;
 }
 
-/**
- * rds_conn_lookup() - find a connection
- * @rn: namespace
- * @key: its identity
- *
- * Context: any.
- * Return: counted connection or NULL.
- */
-struct rds_conn *rds_conn_lookup(struct rds_net *rn, const struct rds_conn_key *key)
+/* Counted, or NULL.  Any context. */
+static struct rds_conn *conn_lookup(struct rds_net *rn, const struct rds_conn_key *key)
 {
 	struct rds_conn *c;
 
@@ -418,12 +411,12 @@ struct rds_conn *rds_conn_for_send(struct rds_sock *rs, const struct in6_addr *f
 	struct rds_conn *c;
 
 	conn_key(&key, rs->trans, &rs->bound.ip, faddr, scope, rs->tos);
-	c = rds_conn_lookup(rn, &key);
+	c = conn_lookup(rn, &key);
 	if (c)
 		return c;
 	if (rs->trans->caps & RDS_CAP_LOCAL_VIA_LOOP || rds_addr_is_loopback(faddr)) {
 		key.trans = &rds_loop_transport;
-		c = rds_conn_lookup(rn, &key);
+		c = conn_lookup(rn, &key);
 		if (c)
 			return c;
 		if (!rds_addr_is_local(net, faddr, scope))
@@ -440,7 +433,7 @@ static bool conn_is_dialled(struct rds_net *rn, const struct rds_conn_key *key)
 	struct rds_conn *c;
 
 	conn_key(&other, key->trans, &key->faddr, &key->laddr, key->scope, key->tos);
-	c = rds_conn_lookup(rn, &other);
+	c = conn_lookup(rn, &other);
 	if (c)
 		rds_conn_put(c);
 	return c;
@@ -459,7 +452,7 @@ struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *
 	conn_key(&key, t, laddr, faddr, scope, tos);
 	if (t->caps & RDS_CAP_SELF)
 		key.half = ipv6_addr_equal(laddr, faddr);
-	c = rds_conn_lookup(rn, &key);
+	c = conn_lookup(rn, &key);
 	if (c)
 		return c;
 	if (t->caps & RDS_CAP_LOCAL_VIA_LOOP && rds_addr_is_local(net, faddr, scope) &&

@@ -568,7 +568,6 @@ static inline bool rds_conn_is_active(const struct rds_conn *c)
 }
 
 /* conn.c */
-struct rds_conn *rds_conn_lookup(struct rds_net *rn, const struct rds_conn_key *key);
 struct rds_conn *rds_conn_for_send(struct rds_sock *rs, const struct in6_addr *faddr, u32 scope);
 /* Call @fn for each connection of @rn, in process context; @fn may sleep; a reference is held. */
 void rds_conn_for_each(struct rds_net *rn, void (*fn)(struct rds_conn *c, void *arg), void *arg);
@@ -587,8 +586,7 @@ bool rds_conn_unlink(struct rds_conn *c);		/* one caller gets true */
 void rds_conn_destroy_later(struct rds_conn *c);	/* only who unlinked it */
 
 /* path.c */
-/* How long a link waits for the peer's first frame. */
-#define RDS_LISTEN_TIME		(HZ / 5 + 1)
+#define RDS_LISTEN_TIME		(HZ / 5 + 1)	/* how long a link waits for the first frame */
 int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths);
 void rds_path_pump(struct rds_path *p, struct rds_sock *sender);
 void rds_path_push(struct rds_path *p);
@@ -621,6 +619,7 @@ void rds_mprds_link_up(struct rds_path *p);
 bool rds_mprds_greet_again(struct rds_path *p);
 void rds_mprds_ext(const struct rds_path *p, u8 ext[RDS_EXT_LEN]);
 bool rds_mprds_may_send(struct rds_path *p);
+bool rds_mprds_may_still_send(const struct rds_path *p);
 void rds_mprds_path0_acked(struct rds_conn *c);
 void rds_mprds_fold_path(struct rds_path *p);
 bool rds_mprds_may_start(const struct rds_path *p);
@@ -660,6 +659,7 @@ void rds_notify_zcopy(struct rds_pin *pin);
 bool rds_cmsg_room(const struct msghdr *msg, size_t size);
 bool rds_note_room(const struct msghdr *msg);
 bool rds_zcopy_room(const struct sock *sk, const struct msghdr *msg);
+void rds_note_added(struct rds_sock *rs);
 void rds_recv_returned(struct rds_sock *rs);
 int rds_recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags);
 int rds_recv_cong(struct rds_sock *rs, struct msghdr *msg, int flags);

@@ -170,6 +170,18 @@ bool rds_mprds_may_send(struct rds_path *p)
 }
 
 /**
+ * rds_mprds_may_still_send() - is it still as rds_mprds_may_send() has said?
+ * @p: the path, its lock held
+ *
+ * A message that was queued since, and has something before it on path 0, was queued behind a
+ * closed gate.
+ */
+bool rds_mprds_may_still_send(const struct rds_path *p)
+{
+	return !p->index || READ_ONCE(p->conn->fanout_open) || READ_ONCE(p->folded);
+}
+
+/**
  * rds_mprds_path0_acked() - path 0 got shorter: release the others if it was the last
  * @c: the connection
  *

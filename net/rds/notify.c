@@ -89,6 +89,20 @@ bool rds_zcopy_room(const struct sock *sk, const struct msghdr *msg)
 }
 
 /**
+ * rds_note_added() - a notification or monitor bit is where readers find it
+ * @rs: socket
+ *
+ * Who reads without room is told of it, see recv_once().
+ *
+ * Context: any.
+ */
+void rds_note_added(struct rds_sock *rs)
+{
+	/* Who sees this finds what was added; pairs with recv_once(). */
+	atomic_inc_return_release(&rs->rx.news);
+}
+
+/**
  * rds_recv_returned() - something is on the socket's queues again
  * @rs: socket
  *
@@ -170,11 +184,11 @@ int rds_recv_notes(struct rds_sock *rs, struct msghdr *msg, int flags)
 	WRITE_ONCE(rs->rx.nr_notes, rs->rx.nr_notes - nr);
 	left = !list_empty(&taken);
 	list_splice(&taken, &rs->rx.notes);
-	if (left)
-		atomic_inc_return_release(&rs->rx.news);
 	spin_unlock_bh(&rs->rx.lock);
-	if (left)
+	if (left) {
+		rds_note_added(rs);
 		rds_recv_returned(rs);
+	}
 	return nr ?: err;
 }
 

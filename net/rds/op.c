@@ -219,7 +219,7 @@ static void op_report(struct rds_sock *rs, struct rds_notifier *note, int status
 	if (!rs->rx.closed) {
 		list_add_tail(&note->node, &rs->rx.notes);
 		WRITE_ONCE(rs->rx.nr_notes, rs->rx.nr_notes + 1);
-		atomic_inc_return_release(&rs->rx.news);
+		rds_note_added(rs);
 		note = NULL;
 	}
 	spin_unlock_bh(&rs->rx.lock);

@@ -321,15 +321,6 @@ static bool path_must_listen(const struct rds_path *p)
 	       time_before(jiffies, READ_ONCE(p->up_since) + RDS_LISTEN_TIME);
 }
 
-/*
- * Once more what rds_mprds_may_send() has said: a message that was queued since, and has something
- * before it on path 0, was queued behind a closed gate; path->lock held.
- */
-static bool path_is_open(const struct rds_path *p)
-{
-	return !p->index || READ_ONCE(p->conn->fanout_open) || READ_ONCE(p->folded);
-}
-
 /**
  * rds_path_pull() - take the next message for transmission
  * @p: the path; link mutex held
@@ -350,7 +341,7 @@ struct rds_message *rds_path_pull(struct rds_path *p, u64 *end)
 		return NULL;
 	}
 	spin_lock_bh(&p->lock);
-	if (p->state == RDS_UP && path_is_open(p))
+	if (p->state == RDS_UP && rds_mprds_may_still_send(p))
 		m = list_first_entry_or_null(&p->queue, struct rds_message, node);
 	if (m) {
 		list_move_tail(&m->node, &p->sent);

@@ -233,14 +233,14 @@ static int rds_tcp_bind(const struct rds_path *p, struct socket *sock)
  * Connect, as any program does: a port may serve for many peers.  The low three bits of ours tell
  * the peer which path this is: A + 8 * group + index.
  */
-static int rds_tcp_connect(const struct rds_path *p, struct rds_tcp_net *rn, struct socket *sock)
+static int rds_tcp_connect(const struct rds_path *p, struct socket *sock,
+			   union rds_tcp_addr *peer, int len)
 {
+	struct rds_tcp_net *rn = rds_tcp_net(rds_path_net(p));
 	struct inet_sock *inet = inet_sk(sock->sk);
-	int low, high, groups, n, len, port = 0, err = -EADDRNOTAVAIL;
-	union rds_tcp_addr peer;
+	int low, high, groups, n, port = 0, err = -EADDRNOTAVAIL;
 	u32 group;
 
-	len = rds_tcp_addr(&peer, rds_path_faddr(p), RDS_TCP_PORT, rds_path_scope(p));
 	inet_get_local_port_range(rds_path_net(p), &low, &high);
 	low = round_up(low, RDS_MAX_PATHS);
 	groups = (high + 1 - low) / RDS_MAX_PATHS;
@@ -249,7 +249,7 @@ static int rds_tcp_connect(const struct rds_path *p, struct rds_tcp_net *rn, str
 		group = (u32)atomic_inc_return(&rn->next_group) % groups;
 		port = low + RDS_MAX_PATHS * group + rds_path_index(p);
 		WRITE_ONCE(inet->local_port_range, (u32)port << 16 | port);
-		err = kernel_connect(sock, &peer.sa, len, O_NONBLOCK);
+		err = kernel_connect(sock, &peer->sa, len, O_NONBLOCK);
 		cond_resched();
 	}
 	if (err == -EADDRNOTAVAIL)
@@ -263,16 +263,17 @@ static int rds_tcp_connect(const struct rds_path *p, struct rds_tcp_net *rn, str
 static int rds_tcp_dial(struct rds_tcp_path *tp)
 {
 	const struct rds_path *p = tp->path;
-	struct rds_tcp_net *rn = rds_tcp_net(rds_path_net(p));
+	union rds_tcp_addr peer;
 	struct socket *sock;
-	int family, err;
+	int len, err;
 
-	family = ipv6_addr_v4mapped(rds_path_faddr(p)) ? AF_INET : AF_INET6;
-	err = sock_create_kern(rds_path_net(p), family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	len = rds_tcp_addr(&peer, rds_path_faddr(p), RDS_TCP_PORT, rds_path_scope(p));
+	err = sock_create_kern(rds_path_net(p), peer.sa.sa_family, SOCK_STREAM, IPPROTO_TCP,
+			       &sock);
 	if (err)
 		return err;
 
-	rds_tcp_set_options(rn, sock);
+	rds_tcp_set_options(rds_tcp_net(rds_path_net(p)), sock);
 	err = rds_tcp_bind(p, sock);
 	if (err) {
 		sock_release(sock);
@@ -283,7 +284,7 @@ static int rds_tcp_dial(struct rds_tcp_path *tp)
 	lock_sock(sock->sk);
 	rds_tcp_attach(tp, sock);
 	release_sock(sock->sk);
-	return rds_tcp_connect(p, rn, sock);
+	return rds_tcp_connect(p, sock, &peer, len);
 }
 
 /*

@@ -172,6 +172,13 @@ static bool rds_tcp_is_quiet(struct rds_tcp_path *q, const struct rds_tcp_path *
 	return quiet;
 }
 
+/* The link is read from now on; rds_tcp_send() may have waited for that. */
+static void rds_tcp_listens(struct rds_tcp_path *tp)
+{
+	WRITE_ONCE(tp->rx.waits, false);
+	rds_path_kick(tp->path);
+}
+
 /**
  * rds_tcp_take_turn() - the link has brought something: is it plain that it may be read?
  * @tp: path with a link
@@ -196,9 +203,7 @@ bool rds_tcp_take_turn(struct rds_tcp_path *tp, const struct sock *sk)
 		if (q && !rds_tcp_is_quiet(q, tp))
 			return false;
 	}
-	WRITE_ONCE(tp->rx.waits, false);
-	/* rds_tcp_send() may have waited for it. */
-	rds_path_kick(tp->path);
+	rds_tcp_listens(tp);
 	return true;
 }
 
@@ -220,8 +225,7 @@ bool rds_tcp_await_turn(struct rds_tcp_path *tp, struct sock *sk)
 	if (!rds_tcp_has_bytes(sk))
 		return true;
 	if (rds_tcp_is_turn(tp)) {
-		WRITE_ONCE(tp->rx.waits, false);
-		rds_path_kick(tp->path);
+		rds_tcp_listens(tp);
 		return false;
 	}
 	rds_tcp_retry_later(tp, RDS_TCP_RETRY_DELAY);
