@@ -313,6 +313,7 @@ TEST_F(duo, congestion__monitor_small_buffer)
 	}
 	rx_msg(self->a, buf, 1, MSG_DONTWAIT | MSG_PEEK, &rx);
 	EXPECT_ERR(EFAULT, recvmsg(self->a, &m, MSG_DONTWAIT));
+	EXPECT_EQ(0, poll_for(self->a, POLLIN, 0));
 	EXPECT_EQ(0, rx_msg(self->a, buf, 10, MSG_DONTWAIT, &rx));
 	EXPECT_NE(NULL, rx_cmsg(&rx, SOL_RDS, RDS_CMSG_CONG_UPDATE));
 }

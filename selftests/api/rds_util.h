@@ -363,6 +363,17 @@ static inline bool wait_data(int fd)
 	__ok; \
 })
 
+/*
+ * Messages from @a until the port of @b is congested, and then until @a is told that it is free.
+ * Some may still be on their way when @b is drained, and congest it again.
+ */
+static inline bool congest_and_clear(int a, int b, void *buf, size_t size)
+{
+	return WAIT_UNTIL(send(a, buf, size, MSG_DONTWAIT) < 0 && errno == ENOBUFS) &&
+	       WAIT_UNTIL(recv(b, buf, size, MSG_DONTWAIT) < 0 &&
+			  POLLIN & poll_for(a, POLLIN, 0));
+}
+
 static inline int set_int(int fd, int level, int name, int val)
 {
 	return setsockopt(fd, level, name, &val, sizeof(val));

@@ -115,11 +115,7 @@ TEST_F(duo, compat__congestion_update)
 	ASSERT_EQ(0, set_int(self->a, SOL_RDS, RDS_CONG_MONITOR, 1));
 	ASSERT_EQ(0, set_int(self->b, SOL_SOCKET, SO_RCVBUF, 10000));
 	for (room = CMSG_LEN(8) - 1; room <= CMSG_SPACE(8); room++) {
-		ASSERT_TRUE(WAIT_UNTIL(send(self->a, big, sizeof(big), MSG_DONTWAIT) < 0 &&
-				       errno == ENOBUFS));
-		/* some may still be on their way, and congest the port again */
-		ASSERT_TRUE(WAIT_UNTIL(recv(self->b, big, sizeof(big), MSG_DONTWAIT) < 0 &&
-				       POLLIN & poll_for(self->a, POLLIN, 0)));
+		ASSERT_TRUE(congest_and_clear(self->a, self->b, big, sizeof(big)));
 		ASSERT_EQ(0, rx_msg_ctl(self->a, b, 8, MSG_DONTWAIT, &rx, room));
 		c = rx_cmsg(&rx, SOL_RDS, RDS_CMSG_CONG_UPDATE);
 		if (room < CMSG_LEN(8)) {

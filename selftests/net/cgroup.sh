@@ -110,7 +110,8 @@ fi
 setup_pair
 n1 ip route add 10.64.0.0/10 via 10.1.0.2
 n2 sysctl -qw net.ipv4.ip_forward=0
-n1 sysctl -qw net.rds.max_conns=2147483647
+# They are counted after the spray: however slow that is, none may have expired by then.
+n1 sysctl -qw net.rds.max_conns=2147483647 net.rds.idle_conn_timeout_ms=3600000
 most=0
 check "a flow beside 100,000 destinations of a small group" attack
 check "the group was refused or killed" refused_or_killed

@@ -116,12 +116,34 @@ opening_meanwhile() {
 	return 1
 }
 
+# Somebody else has TCP's port.
+port_taken() {
+	local rc=0 holder
+
+	python3 -ISuc 'import socket, time
+s = socket.socket(socket.AF_INET6)
+s.bind(("::", 16385))
+print("bound")
+time.sleep(600)' >"$T/taken" 2>&1 </dev/null &
+	holder=$!
+	busywait 10 grep -q bound "$T/taken" || rc=1
+	modprobe rds_tcp 2>"$T/refused" && rc=1
+	show_file "$T/refused"
+	grep -q 'Address already in use' "$T/refused" || rc=1
+	kill $holder
+	wait $holder 2>/dev/null
+	loaded rds_tcp && rc=1
+	return $rc
+}
+
 bindv6only() {
 	local rc=0
 
 	sysctl -qw net.ipv6.bindv6only=1
 	modprobe rds_tcp || rc=1
-	(exec 3<>/dev/tcp/127.0.0.1/16385) 2>"$T/refused" || rc=1
+	# RDS does not talk to itself that way, and may have reset it before connect() returns.
+	(exec 3<>/dev/tcp/127.0.0.1/16385) 2>"$T/refused" ||
+		grep -q "reset by peer" "$T/refused" || rc=1
 	show_file "$T/refused"
 	sysctl -qw net.ipv6.bindv6only=0
 	gone && return $rc
@@ -218,6 +240,7 @@ check "no namespace is left behind" test "$(netns_alive)" -le "$netns"
 check "traffic while the namespaces live, unload with idle connections" \
 	unload_with_idle_connections
 if ours; then
+	check "rds_tcp is not loaded if its port is taken" port_taken
 	check "peers with IPv4 may come, whatever net.ipv6.bindv6only says" bindv6only
 	check "200 connects under way do not hold up the unloading" unload_connecting
 	check "numbers go on when the transport comes back" numbered_on
