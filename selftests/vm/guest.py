@@ -260,6 +260,11 @@ class QemuGuest(Guest):
             return ["-accel", "kvm", "-cpu", "host"]
         return ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,-cx16"]
 
+    def processors(self):
+        # A machine that could never have a second processor is translated without memory barriers,
+        # yet its devices run in another thread: a kick of a queue got lost, and the queue with it.
+        return f"{self.cpus},maxcpus={max(self.cpus, 2)}" if self.clock != "icount" else str(self.cpus)
+
     def cmdline(self, root, port):
         # The other processors come when the module in int3/ is there: a kernel patches itself
         # while it boots, too, and then one of 36 guests met a stale breakpoint on a busy machine.
@@ -276,7 +281,7 @@ class QemuGuest(Guest):
         number = ord(self.name) - ord("a") + 1 if len(self.name) == 1 else 1
         # on the default machine ACPI keeps a kernel with KASAN busy for a minute
         machine = ["-machine", "q35"] if self.kind.kernel != "debian" else []
-        args = [qemu, *machine, *self.accelerate(), "-smp", str(self.cpus), "-m", str(self.memory),
+        args = [qemu, *machine, *self.accelerate(), "-smp", self.processors(), "-m", str(self.memory),
                 "-nodefaults", "-nographic", "-no-reboot", "-serial", "stdio",
                 "-kernel", os.path.join(self.kind.base, "vmlinuz"), "-initrd", initrd,
                 "-append", " ".join(["console=ttyS0", "quiet"] + self.cmdline("9p", "/dev/vport2p1")),
