@@ -246,18 +246,25 @@ static inline int peer_connect(struct peer *p, const char *to)
 	return -1;
 }
 
-/* Send @n bytes of the scratch buffer: the status, or -1. */
-static inline int peer_send_raw(struct peer *p, int n, int opcode)
+/* Post @n bytes of the scratch buffer. */
+static inline int peer_post_raw(struct peer *p, int n, int opcode)
 {
 	struct ibv_sge sge = { (long)p->mem[PEER_BUFS], n, p->mr->lkey };
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode,
 				  .send_flags = IBV_SEND_SOLICITED }, *bad;
-	struct ibv_wc wc;
-	int tries;
 
 	if (opcode == IBV_WR_SEND_WITH_INV)
 		wr.invalidate_rkey = p->invalidate;
-	if (ibv_post_send(p->id->qp, &wr, &bad))
+	return ibv_post_send(p->id->qp, &wr, &bad) ? -1 : 0;
+}
+
+/* Send @n bytes of the scratch buffer: the status, or -1. */
+static inline int peer_send_raw(struct peer *p, int n, int opcode)
+{
+	struct ibv_wc wc;
+	int tries;
+
+	if (peer_post_raw(p, n, opcode))
 		return -1;
 	for (tries = 0; tries < 20000; tries++) {
 		if (ibv_poll_cq(p->scq, 1, &wc) == 1)

@@ -57,7 +57,7 @@ crashed() {
 # must arrive all.
 instances='
 for i in $(seq $N); do
-	$BIN/rds-traffic recv -b $ME:9000 -n 20000 -t 90 --json --from-seq any \
+	$BIN/rds-traffic recv -b $ME:9000 -n $COUNT -t 90 --json --from-seq any \
 		--ready /tmp/inst.$i >/tmp/inst.$i.json 2>/tmp/inst.$i.err &
 	until [ -e /tmp/inst.$i ]; do sleep 0.05; done
 	$BIN/rds-traffic send -b $ME:9200 -d $PEER:$((9210 + i)) -n 150 -S 0-1500 -t 60 || exit 1
@@ -79,12 +79,13 @@ done 2>&1
 # NODE gets a new generation again and again, while OTHER goes on sending.
 reloaded() {
 	local node=$1 other=$2 n=4 i rc=0 bad
+	local count=$((20000 * ${RDS_SLOW:-1}))		# not done before the last instance is
 
-	start_send stream "$other" "$(addr "$other"):9300" "$(addr "$node"):9000" 20000 -S 0-1500 -r 200
+	start_send stream "$other" "$(addr "$other"):9300" "$(addr "$node"):9000" $count -S 0-1500 -r 200
 	for i in $(seq $n); do
 		start_recv "inst$i" "$other" "$(addr "$other"):$((9210 + i))" 150 1 || rc=1
 	done
-	on "$node" "N=$n ME=$(addr "$node") PEER=$(addr "$other"); $instances" >"$T/instances" || rc=1
+	on "$node" "N=$n COUNT=$count ME=$(addr "$node") PEER=$(addr "$other"); $instances" >"$T/instances" || rc=1
 	for i in $(seq $n); do
 		end_flow "inst$i" 150 || rc=1
 	done
