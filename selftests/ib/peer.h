@@ -246,7 +246,7 @@ static inline int peer_connect(struct peer *p, const char *to)
 	return -1;
 }
 
-/* Post @n bytes of the scratch buffer. */
+/* Post @n bytes of the scratch buffer, and do not wait: 0 or -1. */
 static inline int peer_post_raw(struct peer *p, int n, int opcode)
 {
 	struct ibv_sge sge = { (long)p->mem[PEER_BUFS], n, p->mr->lkey };
