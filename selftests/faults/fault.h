@@ -140,7 +140,7 @@ static inline bool fault_errno(int err)
 
 /* ---- the kernel's workers ------------------------------------------------ */
 
-#define MAX_WORKERS 32
+#define MAX_WORKERS 512	/* those with work to do may be the youngest of them */
 
 static int worker_fd[MAX_WORKERS], worker_pid[MAX_WORKERS];
 static int nr_workers;
@@ -180,7 +180,7 @@ static inline int arm_workers(int nth)
 	return nr_workers;
 }
 
-/* Disarms the workers: how many of them met their fault. */
+/* Disarms the workers: how many of them met their fault.  Once called, none is known. */
 static inline int workers_hit(void)
 {
 	char s[16];
@@ -189,11 +189,13 @@ static inline int workers_hit(void)
 	for (i = 0; i < nr_workers; i++) {
 		memset(s, 0, sizeof(s));
 		/* gone meanwhile: whether it was hit is not known */
-		if (pread(worker_fd[i], s, sizeof(s) - 1, 0) <= 0)
-			continue;
-		n += atoi(s) == 0;
-		nth_put(worker_fd[i], 0);
+		if (pread(worker_fd[i], s, sizeof(s) - 1, 0) > 0) {
+			n += atoi(s) == 0;
+			nth_put(worker_fd[i], 0);
+		}
+		close(worker_fd[i]);
 	}
+	nr_workers = 0;
 	return n;
 }
 

@@ -20,15 +20,6 @@ static bool sane(int err)
 	return fault_errno(err);
 }
 
-static int workers_disarm(void)
-{
-	int i;
-
-	for (i = 0; i < nr_workers; i++)
-		nth_put(worker_fd[i], 0);
-	return 0;
-}
-
 TEST_F_TIMEOUT(rdma, get_mr__each_fault, 100)
 {
 	static const unsigned long sizes[] = { 100, 60000, MIB };
@@ -342,15 +333,17 @@ TEST_F_TIMEOUT(rdma, device__each_fault, 200)
  * rxe without memory for a packet puts the queue pair in error, and if that is the one by which
  * connections are made, nothing is connected any more: then a new device has to help.
  */
-static int note_or_revive(int fd, int *revived)
+static int note_or_revive(int fd, int *hits, int *revived)
 {
 	int s = next_note(fd, NULL);
 
-	if (s < 0 && !workers_disarm() && !rxe_link_del() && !rxe_link_add()) {
-		(*revived)++;
-		s = next_note(fd, NULL);
-	}
-	return s;
+	if (s >= 0)
+		return s;
+	*hits += workers_hit();
+	if (rxe_link_del() || rxe_link_add())
+		return s;
+	(*revived)++;
+	return next_note(fd, NULL);
 }
 
 /* Faults in the workers that post, poll, reap and reconnect: all of it comes to its end. */
@@ -371,7 +364,7 @@ TEST_F_TIMEOUT(rdma, workers__faults, 200)
 			ASSERT_EQ(1, send_rdma(self->a, c, 0, self->src, 100000, i % 2 ? W | N : N,
 					       i, "g", 1));
 		for (i = 0; i < 4; i++) {
-			s = note_or_revive(self->a, &revived);
+			s = note_or_revive(self->a, &hits, &revived);
 			ASSERT_LE(0, s);
 			ASSERT_GE(4, s);
 			status[s]++;
