@@ -89,6 +89,11 @@ reloaded() {
 	for i in $(seq $n); do
 		end_flow "inst$i" 150 || rc=1
 	done
+	# its socket would keep the module of OTHER, which may be loaded anew next
+	on "$other" "pkill -f '[r]ds-traffic send -b $(addr "$other"):9300'" || {
+		note "the stream was over before the last instance"
+		rc=1
+	}
 	forget stream
 	bad=$(grep -c '"received":0,\|"dup":[1-9]\|"reordered":[1-9]\|"corrupt":[1-9]\| [1-9][0-9]* missing' \
 		"$T/instances")
