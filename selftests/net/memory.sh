@@ -7,7 +7,7 @@
 # private data has grown above 1 KiB (96 kB).
 # What the kernel has free is compared before and after, see bench/memory.py: 50 kB more or less at
 # times, which 3,000 sockets share.  The heap of the measuring Python does not count: it grew by 87
-# bytes a socket in a second round once (2,600 bytes then, CI red).
+# bytes a socket in a second round once.
 . "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"
 
 # between LOW FIGURE HIGH: the figure has decimals
