@@ -10,13 +10,12 @@ ROUNDS=$((50 + 60 * ${RDS_SOAK:-0}))	# half a minute for each of its own
 
 # crossed ADDR1 ADDR2 ROUNDS PAIRS: both send in the same instant, ROUNDS times.
 crossed() {
-	local rc
-
-	"$BIN/rdsmisc" crossed n1 "$1:5000" n2 "$2:5000" "$3" "$4" >"$T/crossed" 2>&1
-	rc=$?
+	"$BIN/rdsmisc" crossed n1 "$1:5000" n2 "$2:5000" "$3" "$4" >"$T/crossed" 2>&1 || {
+		show_file "$T/crossed"
+		return 1
+	}
 	show_file "$T/crossed"
 	MOVED=$((MOVED + 2 * $3 * $4))
-	return $rc
 }
 
 # crossed_until ADDR1 ADDR2 ROUNDS LEAST: again until both ends have dialled LEAST times.  How many
@@ -36,11 +35,11 @@ crossed_until() {
 # both_dialled BEFORE LEAST: so many times the larger address dialled too, while the smaller one,
 # who had a message to send in the same instant, did.
 both_dialled() {
-	local now
+	local rc=0
 
-	now=$(counter - tcp_accept_nudge) || return 1
-	note "both ends dialled $((now - $1)) times, $2 at least are wanted"
-	[ $((now - $1)) -ge "$2" ]
+	counted tcp_accept_nudge "$1" "$2" || rc=1
+	show_file "$T/counted"
+	return $rc
 }
 
 # Pairs of addresses side by side, each with a life of its own.
