@@ -35,11 +35,7 @@ crossed_until() {
 # both_dialled BEFORE LEAST: so many times the larger address dialled too, while the smaller one,
 # who had a message to send in the same instant, did.
 both_dialled() {
-	local rc=0
-
-	counted tcp_accept_nudge "$1" "$2" || rc=1
-	show_file "$T/counted"
-	return $rc
+	will_count 0 tcp_accept_nudge "$1" "$2"
 }
 
 # Pairs of addresses side by side, each with a life of its own.
