@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <stddef.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 static int bpf(int cmd, union bpf_attr *attr)
