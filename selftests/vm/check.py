@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs many tests: shares boots between them, keeps several guests busy, counts."""
+"""Runs many tests: shares boots between them, keeps several guests busy."""
 
-import os
+import copy
 import threading
 
 import guest as guests
+from board import Board, say_now
 from guest import GuestError
-from lane import HostLane, Lane, say_now
+from lane import HostLane, Lane
 from lock import Lock
 from soak import Soak
 
 
 class Check:
-    def __init__(self, kernel, kind, jobs=1, variant="", minutes=0, each=0):
+    """The tests that run with one kernel."""
+
+    def __init__(self, kernel, kind, jobs=1, variant="", minutes=0, each=0, board=None):
         """@minutes for all that has a long form, or @each so many."""
+        self.board = board or Board()
         self.kernel, self.kind, self.jobs, self.variant = kernel, kind, jobs, variant
         self.minutes, self.each = minutes, each
         self.soak = None
-        self.outcomes = []
-        self.extra_failed = 0
-        self.notes = []
-        self.lock = threading.Lock()
 
     def select(self, tests):
         if self.kind == "ours" and self.kernel == "debian":
@@ -39,7 +39,8 @@ class Check:
         return tests
 
     def run(self, tests):
-        tests = self.select(tests)
+        # each kernel has time limits and kinds of its own
+        tests = self.select([copy.copy(t) for t in tests])
         for t in tests:
             t.scale(self.kernel)
             if self.each:
@@ -48,6 +49,7 @@ class Check:
             tests = Soak.order(t for t in tests if t.reads_soak())
             self.soak = Soak(tests, self.minutes)
             say_now(f"# soak: {len(tests)} tests, {self.minutes} minutes")
+        self.board.expect(len(tests))
         # what is missing is better said before waiting for other runs
         for kind in {k for t in tests if t.nodes for k in t.kinds}:
             guests.kind(kind, self.kernel, self.variant)
@@ -96,7 +98,7 @@ class Check:
         errors, lanes = [], []
 
         def take(share, key):
-            with self.lock:
+            with self.board.lock:
                 left = [t for t in share if t in pending]
                 if not left:
                     return None
@@ -104,8 +106,13 @@ class Check:
                 pending.remove(test)
                 return test
 
+        def tell(line):
+            # all of them wait for the same: the first says so, while none of them has a guest
+            if threading.current_thread() is threads[0] and not lanes:
+                self.board.say(line)
+
         def work(share):
-            held = Lock(self.kernel, say=lambda _: None)
+            held = Lock(self.kernel, say=tell)
             try:
                 if locked or held.wait(wanted=lambda: bool(pending)):
                     lane = Lane(self, None)
@@ -127,9 +134,22 @@ class Check:
                     lane.cluster.stop()
         if errors:
             raise errors[0]
-        ran = sum(o.test in tests for o in self.outcomes)
-        if ran + self.extra_failed < len(tests):
+        ran = sum(o.test in tests for _, o in self.board.entries)
+        if ran + len(self.board.notes) < len(tests):
             raise GuestError(f"{len(tests)} tests were to run, {ran} did")
+
+    def again(self, outcome):
+        """What was late has the machine for itself once."""
+        self.board.expect(1)
+        self.board.say(f"# {self.kernel} {outcome.test.name} was late: once more, alone")
+        before = len(self.board.entries)
+        if not outcome.test.nodes:
+            HostLane(self, [outcome.test], beside=False).run()
+        else:
+            with Lock(self.kernel):
+                Lane(self, say_now).run(iter([outcome.test]))
+        for kernel, second in self.board.entries[before:]:
+            self.board.again(kernel, outcome, second)
 
     def environment(self, test):
         env = {"RDS_KERNEL": self.kernel}
@@ -142,47 +162,7 @@ class Check:
         return env
 
     def record(self, outcome, say):
-        name = f"{self.kernel} {outcome.test.name}"
-        words = f"{outcome.passed} passed, {outcome.failed} failed"
-        if outcome.skipped:
-            words += f", {outcome.skipped} skipped"
-        say(f"# {'ok    ' if outcome.ok() else 'FAILED'} {name}: {words}, {outcome.seconds:.1f} s")
-        for reason in outcome.reasons:
-            say(f"#        {name}: {reason}")
-        say("")
-        with self.lock:
-            self.outcomes.append(outcome)
+        self.board.record(self.kernel, outcome, say)
 
     def fail(self, what, why, say):
-        say(f"# FAILED {self.kernel} {what}: {why}")
-        with self.lock:
-            self.extra_failed += 1
-            self.notes.append(f"{what}: {why}")
-
-    def passed(self):
-        return sum(o.passed for o in self.outcomes)
-
-    def failed(self):
-        return sum(o.failed for o in self.outcomes) + self.extra_failed
-
-    def summary(self):
-        skipped = sum(o.skipped for o in self.outcomes)
-        say_now(f"# {self.kernel}: {len(self.outcomes)} test files, {skipped} cases skipped")
-        lines = self.failures()
-        for line in lines:
-            say_now(line)
-        kept = os.environ.get("RDS_LANE_FAILURES")
-        if kept:
-            with open(kept, "a") as f:
-                f.writelines(line + "\n" for line in lines)
-
-    def failures(self):
-        """All that failed, with what each case said of it: who reads only the end has both."""
-        lines = []
-        for o in (o for o in self.outcomes if not o.ok()):
-            name = f"{self.kernel} {o.test.name}"
-            for text, why in zip(o.failures, o.why):
-                lines.append(f"#   FAILED {name}: {text}")
-                lines += ["#     | " + line for line in why]
-            lines += [f"#   FAILED {name}: {text}" for text in o.reasons]
-        return lines + [f"#   FAILED {self.kernel} {note}" for note in self.notes]
+        self.board.fail(self.kernel, what, why, say)

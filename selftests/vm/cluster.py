@@ -153,6 +153,12 @@ class Cluster:
                 raise GuestError("a guest died while it was being set up")
             raise errors[0]
 
+    def sessions(self):
+        return {g.proc.pid for g in list(self.guests.values()) if g.proc}
+
+    def processor_seconds(self):
+        return sum(g.processor_seconds() for g in self.guests.values())
+
     def alive(self):
         return all(g.alive() for g in self.guests.values())
 

@@ -43,6 +43,20 @@ class GuestError(Exception):
     """A sentence for the person at the terminal."""
 
 
+def processor_seconds(session):
+    """What the processes of @session, and those that they have waited for, have had of the processors."""
+    ticks = 0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as f:
+                fields = f.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session:
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 # Name of a kernel: how much slower than the Debian guest it runs the tests, for
 # their time limits, and how much memory a lone guest gets.
 KERNELS = {"debian": (1, 1536), "uml-kasan": (1, 768), "kasan": (10, 3072), "kcsan": (8, 2048)}
@@ -144,6 +158,7 @@ class Guest:
         self.cpus, self.memory, self.extra_args = cpus, memory, extra_args
         self.proc = self.console = self.agent = None
         self.boots = 0
+        self.spent = 0          # processor seconds of the boots before this one
         self.marker = 0
 
     def binds(self):
@@ -178,6 +193,10 @@ class Guest:
 
     def alive(self):
         return self.proc is not None and self.proc.poll() is None and not self.agent.gone.is_set()
+
+    def processor_seconds(self):
+        """In all its boots."""
+        return self.spent + (processor_seconds(self.proc.pid) if self.proc else 0)
 
     def run(self, shell, timeout=60):
         return self.agent.run(shell, timeout)
@@ -231,6 +250,7 @@ class Guest:
 
     def stop(self):
         """Pulls the plug."""
+        self.spent = self.processor_seconds()
         if self.agent:
             self.agent.close()
         if self.proc and self.proc.poll() is None:

@@ -7,11 +7,12 @@ import threading
 import coverage
 import tests as testlib
 from agentlink import LinkDown
+from board import say_now
 from cluster import Cluster
 from guest import GuestError
 
 # After these a guest is thrown away: what a test left must not be charged to the next.
-SPOILED = ("no end after", "kernel log", "left behind", "debug_locks")
+SPOILED = (testlib.NO_END, "kernel log", "left behind", "debug_locks")
 
 UNLOAD = """sleep 1; for m in rds_rdma rds_tcp rds; do grep -q "^$m " /proc/modules || continue; rmmod $m || exit 1; done"""
 # Memory must have been lost for 5 s to count.
@@ -34,10 +35,6 @@ def leaks(listing):
         if not KERNELS_OWN.search(report):
             found += report.splitlines()
     return found
-
-
-def say_now(line=""):
-    print(line, flush=True)
 
 
 class HostLane:
@@ -68,13 +65,13 @@ class HostLane:
             raise self.error
 
     def stop(self):
-        with self.check.lock:
+        with self.check.board.lock:
             self.stopped = True
             if self.proc:
                 testlib.kill_session(self.proc)
 
     def started(self, proc):
-        with self.check.lock:
+        with self.check.board.lock:
             self.proc = proc
             if self.stopped:
                 testlib.kill_session(proc)
@@ -93,19 +90,20 @@ class HostLane:
     def one(self, test):
         lines, prefix = [], []
         say = say_now
+        limit = test.timeout
         if self.beside:
             # the lines of one test stay together; a soak is for the fuzzers, too
             say, prefix = lines.append, self.SOME if self.check.soak else self.IDLE
             test.timeout *= self.STARVED
         self.check.begins(test, say)
-        say(f"# {test.name} (on this machine)")
+        self.check.board.say(f"# {self.check.board.number()} {test.name} (on this machine)")
         env = dict(testlib.host_env(), **self.check.environment(test))
         outcome = testlib.run_on_host(test, env, say, prefix=prefix, started=self.started)
+        test.timeout = limit
         if not self.stopped:
             self.check.record(outcome, say)
         if lines:
-            with self.check.lock:
-                print("\n".join(lines), flush=True)
+            self.check.board.say("\n".join(lines))
 
 
 class Lane:
@@ -124,8 +122,7 @@ class Lane:
         """With several lanes the lines of one test stay together."""
         if not self.live and self.buffer:
             lines, self.buffer[:] = "\n".join(self.buffer), []
-            with self.check.lock:
-                print(lines, flush=True)
+            self.check.board.say(lines)
 
     def run(self, tests):
         if self.check.soak:
@@ -166,11 +163,13 @@ class Lane:
             return False
 
     def one(self, test):
-        self.say(f"# {test.name} ({self.check.kernel})")
+        self.check.board.say(f"# {self.check.board.number()} {test.name} ({self.check.kernel})")
         self.ran.append(test.name)
         self.check.begins(test, self.say)
         self.cluster.env = self.check.environment(test)
+        before = self.cluster.processor_seconds()
         outcome = self.attempt(test)
+        outcome.processor = self.cluster.processor_seconds() - before
         self.check.ended(test)
         self.check.record(outcome, self.say)
         if any(word in r for r in outcome.reasons for word in SPOILED):

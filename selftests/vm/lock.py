@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How many sets of guests this machine carries."""
+"""How many sets of guests this machine carries, and whose turn it is."""
 
+import contextlib
 import fcntl
 import os
 import sys
@@ -9,15 +10,59 @@ import time
 from guest import CACHE, GuestError
 
 LOCK_WAIT = 3600
+TELL_EVERY = 60
+
+
+class Queue:
+    """Who waits, in the order they came: a file for each in @folder, locked while its owner lives."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.ticket = self.file = None
+
+    def join(self):
+        os.makedirs(self.folder, exist_ok=True)
+        name = f"{time.time_ns():020}-{os.getpid()}-{id(self)}"
+        # a name with a dot is not in the queue yet: nobody takes it for one that was left behind
+        self.ticket = os.path.join(self.folder, name)
+        self.file = open(self.ticket + ".new", "w")
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+        os.rename(self.ticket + ".new", self.ticket)
+
+    def ahead(self):
+        """How many came before and still wait."""
+        mine = os.path.basename(self.ticket)
+        return sum(self.waits(os.path.join(self.folder, name)) for name in os.listdir(self.folder)
+                   if "." not in name and name < mine)
+
+    @staticmethod
+    def waits(ticket):
+        try:
+            with open(ticket) as f:
+                fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                os.unlink(ticket)       # its owner has died
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        return False
+
+    def leave(self):
+        if self.file:
+            with contextlib.suppress(OSError):
+                os.unlink(self.ticket)
+            self.file.close()
+        self.file = None
 
 
 class Lock:
     """One set of QEMU guests at a time, and one user-mode guest more than there are processors."""
 
-    def __init__(self, kernel, say=print):
+    def __init__(self, kernel, say=print, cache=CACHE):
         self.say = say
         name, slots = ("uml-kasan", (os.cpu_count() or 1) + 1) if kernel == "uml-kasan" else ("debian", 1)
-        self.paths = [os.path.join(CACHE, f"run-{name}-{i}.lock") for i in range(slots)]
+        self.paths = [os.path.join(cache, f"run-{name}-{i}.lock") for i in range(slots)]
+        self.queue = Queue(os.path.join(cache, f"run-{name}.queue"))
         self.file = None
 
     def attempt(self):
@@ -29,33 +74,44 @@ class Lock:
                 f.close()
                 continue
             f.truncate(0)
-            f.write(f"process {os.getpid()}: {' '.join(sys.argv[1:])}")
+            f.write(f"process {os.getpid()}, since {time.strftime('%H:%M')}: {' '.join(sys.argv[1:])[:150]}")
             f.flush()
             self.file = f
             return True
         return False
 
-    def holder(self):
-        try:
-            with open(self.paths[0]) as f:
-                return f.read(200)
-        except OSError:
-            return "?"
+    def holders(self):
+        """Who has guests up, in words."""
+        said = []
+        for path in self.paths:
+            with contextlib.suppress(OSError), open(path) as f:
+                said.append(f.read(200))
+        return "; ".join(dict.fromkeys(filter(None, said))) or "?"
 
-    def wait(self, wanted=lambda: True):
-        """True when held; False when it is no longer wanted."""
-        end = time.monotonic() + LOCK_WAIT
-        told = 0
-        while not self.attempt():
+    def wait(self, wanted=lambda: True, pause=0.5):
+        """True when held; False when it is no longer wanted.  Who comes first is served first."""
+        self.queue.join()
+        try:
+            return self._wait(wanted, pause)
+        finally:
+            self.queue.leave()
+
+    def _wait(self, wanted, pause):
+        start, told = time.monotonic(), None
+        while True:
+            ahead = self.queue.ahead()
+            if not ahead and self.attempt():
+                return True
             if not wanted():
                 return False
-            if time.monotonic() > end:
-                raise GuestError(f"another run has had guests up for an hour ({self.holder()})")
-            if time.monotonic() - told > 30:
-                self.say(f"# waiting: another run has guests up ({self.holder()})")
-                told = time.monotonic()
-            time.sleep(0.5)
-        return True
+            now = time.monotonic()
+            if now - start > LOCK_WAIT:
+                raise GuestError(f"no turn for guests in an hour ({self.holders()})")
+            if told is None or now - told >= TELL_EVERY:
+                told = now
+                self.say(f"# waiting for a turn, guests are up: {self.holders()}"
+                         + (f"; {ahead} came before" if ahead else ""))
+            time.sleep(pause)
 
     def release(self):
         if self.file:

@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import guest as guests
 import tests as testlib
 from agentlink import LinkDown
+from board import Board
 from check import Check
 from cluster import Cluster
 from guest import KERNELS, GuestError
@@ -41,12 +42,16 @@ def check(args):
     each = 0 if args.soak else int(os.environ.get("RDS_SOAK") or 0)
     if args.soak and not any(t.reads_soak() for t in tests):
         raise GuestError("none of these tests reads RDS_SOAK")
-    run = Check(args.kernel, args.kind, jobs, args.variant, args.soak, each)
+    board = Board()
+    run = Check(args.kernel, args.kind, jobs, args.variant, args.soak, each, board)
     run.run(tests)
-    if not run.outcomes and not run.extra_failed:
+    if not board.entries and not board.notes:
         raise GuestError("none of these tests runs with this kernel and this kind of module")
-    run.summary()
-    totals = f"{run.passed()} passed, {run.failed()} failed"
+    if not args.soak:
+        for _, outcome in board.late():
+            run.again(outcome)
+    board.summary()
+    totals = board.totals()
     # .ci/run adds several lanes up and has the last word
     lane = os.environ.get("RDS_LANE_TOTALS")
     if lane:
@@ -54,7 +59,7 @@ def check(args):
             f.write(totals + "\n")
         totals = f"# {args.kernel}: {totals}"
     say(totals)
-    return 1 if run.failed() else 0
+    return 1 if board.failed() else 0
 
 
 def list_tests(args):

@@ -6,19 +6,27 @@ import re
 RESULT = re.compile(r"^(ok|not ok)\b\s*(\d+)?\s*-?\s*(.*)$")
 PLAN = re.compile(r"^1\.\.(\d+)(?:\s*#\s*SKIP\s*(.*))?", re.I)
 
+# What kselftest's harness says when a case begins, when it ends it because its time is over, and
+# when it has failed.  Anything else that a case says may be a complaint.
+RUN = re.compile(r"^#\s+RUN\s")
+LATE = re.compile(r"^# \S+: Test terminated by timeout$")
+FAIL = re.compile(r"^#\s+FAIL\s")
 
 WHY_LINES = 25      # kept of what a case that failed has said
 
 
 class Tap:
-    def __init__(self, echo):
-        self.echo = echo
+    def __init__(self, echo, worked=lambda: True):
+        """@worked: has the guest computed since it was asked before?"""
+        self.echo, self.worked = echo, worked
         self.passed = self.failed = self.skipped = 0
+        self.late = 0           # of those that failed: only because their time was over
         self.none = False       # a plan of no cases says why, and counts as one that is skipped
         self.plan = None
         self.failures = []
         self.why = []           # for each of these, its last lines
         self.said = []
+        self.terminated = self.complains = False    # the case that runs
         self.rest = b""
 
     def feed(self, data):
@@ -43,18 +51,31 @@ class Tap:
             return
         result = RESULT.match(line)
         if not result:
-            self.said = self.said[1 - WHY_LINES:] + [line]
+            self.remark(line)
             return
         name, said, self.said = result.group(3), self.said, []
+        late = self.worked() and self.terminated and not self.complains
+        self.terminated = self.complains = False
         if re.search(r"#\s*SKIP\b", name, re.I):
             self.skipped += 1
         elif result.group(1) == "ok" or re.search(r"#\s*XFAIL\b", name, re.I):
             self.passed += 1
         else:
             self.failed += 1
+            self.late += late
             self.failures.append(name or result.group(2) or "?")
             self.why.append(said)
+
+    def remark(self, line):
+        self.said = self.said[1 - WHY_LINES:] + [line]
+        if RUN.match(line):
+            self.terminated = self.complains = False
+        elif LATE.match(line):
+            self.terminated = True
+        elif not FAIL.match(line):
+            self.complains = True
 
     def seen(self):
         """Cases, each with a line of its own."""
         return self.passed + self.failed + self.skipped - self.none
+

@@ -13,6 +13,7 @@ import guest as guests
 from agentlink import LinkDown
 from cluster import BIN, Cluster
 from guest import CACHE, TOP, GuestError
+from meter import Meter
 from tap import Tap
 
 SELFTESTS = os.path.join(TOP, "selftests")
@@ -35,6 +36,7 @@ COUNTS = """for c in /sys/kernel/slab/rds_* /sys/kernel/slab/RDS /sys/kernel/sla
 # Between guests the links stay when a test is over.
 OF_LINKS = ("TCP", "TCPv6", "sock_inode_cache")
 MODPROBE_FAILED = 99
+NO_END = "no end after"
 SOAK_TESTS = "RDS_SOAK"
 
 
@@ -130,11 +132,14 @@ def find(patterns):
 class Outcome:
     """Counts of one test, and why it failed."""
 
-    def __init__(self, test, tap, code, reasons, seconds):
-        self.test, self.seconds = test, seconds
+    def __init__(self, test, tap, code, reasons, seconds, worked=False):
+        """@worked: it still did when its time was over"""
+        self.test, self.seconds, self.worked = test, seconds, worked
+        self.processor = 0      # seconds
         self.passed, self.failed, self.skipped = tap.passed, tap.failed, tap.skipped
         self.reasons = reasons
         self.failures, self.why = tap.failures, tap.why
+        self.wrong = tap.failed - tap.late
         if code == 4 and tap.plan is None and not tap.seen():   # a skipped kselftest file
             self.skipped += 1
         elif code == 4 and tap.none:            # the same with a reason
@@ -156,40 +161,56 @@ class Outcome:
     def ok(self):
         return not self.failed
 
+    def late(self):
+        """Did it fail only because its time was over, while it, and each case that had no time, still worked?"""
+        if self.ok() or self.wrong:
+            return False
+        return not self.reasons or (self.worked and all(r.startswith(NO_END) for r in self.reasons))
 
-def run_on_host(test, env, say, cancelled=None, prefix=(), started=None):
-    """A test that runs here (nodes=0, or driving guests)."""
-    tap = Tap(say)
+
+def run_on_host(test, env, say, cancelled=None, prefix=(), started=None, sessions=None):
+    """A test that runs here (nodes=0, or driving guests, which have @sessions)."""
     start = time.monotonic()
     reasons = []
     proc = subprocess.Popen([*prefix, *test.command()], cwd=SELFTESTS, env=env, stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     if started:
         started(proc)
-    late = threading.Event()
+    late = []                   # has it worked to the end of its time?
 
     def expire():
-        late.set()
+        late.append(meter.worked(test.timeout / 4))
         if cancelled:
             cancelled()
         kill_session(proc)
     timer = threading.Timer(test.timeout, expire)
-    timer.start()
-    try:
-        while True:
-            data = os.read(proc.stdout.fileno(), 65536)
-            if not data:
-                break
-            tap.feed(data)
-        code = proc.wait()
-    finally:
-        timer.cancel()
-        kill_session(proc)
+    with Meter(sessions or (lambda: {proc.pid})) as meter:
+        tap = Tap(say, meter.worked_since)
+        timer.start()
+        try:
+            while True:
+                data = os.read(proc.stdout.fileno(), 65536)
+                if not data:
+                    break
+                tap.feed(data)
+            code, processor = wait(proc)
+        finally:
+            timer.cancel()
+            kill_session(proc)
     tap.end()
-    if late.is_set():
-        reasons.append(f"no end after {test.timeout} s")
+    if late:
+        reasons.append(f"{NO_END} {test.timeout} s")
         code = None
-    return Outcome(test, tap, code, reasons, time.monotonic() - start)
+    outcome = Outcome(test, tap, code, reasons, time.monotonic() - start, any(late))
+    outcome.processor = processor
+    return outcome
+
+
+def wait(proc):
+    """The exit status of @proc, and the processor seconds that it and its children had."""
+    _, status, usage = os.wait4(proc.pid, 0)
+    proc.returncode = os.waitstatus_to_exitcode(status)
+    return proc.returncode, usage.ru_utime + usage.ru_stime
 
 
 def kill_session(proc):
@@ -236,7 +257,11 @@ class GuestRun:
         return cmd
 
     def run(self):
-        g, tap, code = self.guest, Tap(self.say), None
+        with Meter(self.cluster.sessions) as meter:
+            return self.metered(meter)
+
+    def metered(self, meter):
+        g, tap, code, worked = self.guest, Tap(self.say, meter.worked_since), None, False
         begin = g.mark(f"begin {self.test.name}")
         start = time.monotonic()
         try:
@@ -245,6 +270,7 @@ class GuestRun:
             code = cmd.wait(self.test.timeout)
             tap.end()
             if code is None:
+                worked = meter.worked(self.test.timeout / 4)
                 self.hang(cmd)
             self.after(before)
         except LinkDown:
@@ -256,10 +282,10 @@ class GuestRun:
         seconds = time.monotonic() - start
         g.mark(f"end {self.test.name}")
         self.reasons += log_reasons(g, begin, self.test.expect, self.say)
-        return Outcome(self.test, tap, code, self.reasons, seconds)
+        return Outcome(self.test, tap, code, self.reasons, seconds, worked)
 
     def hang(self, cmd):
-        self.reasons.append(f"no end after {self.test.timeout} s")
+        self.reasons.append(f"{NO_END} {self.test.timeout} s")
         report_hang(self.guest, self.say)
         cmd.kill(9)
         if cmd.wait(10) is None:
@@ -363,7 +389,7 @@ def run_cluster_test(test, cluster, say):
             reasons.append(f"guest {g.name} died")
     each(lambda g: before.update({g: counts(g)}), [g for g in cluster.guests.values() if g.kind.ours])
     cluster.goes = goes
-    outcome = run_on_host(test, host_env(cluster), say,
+    outcome = run_on_host(test, host_env(cluster), say, sessions=cluster.sessions,
                           cancelled=lambda: [report_hang(g, say) for g in cluster.guests.values() if g.alive()])
     cluster.goes = None
     # what was booted anew meanwhile has begun anew

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a run has come to: its numbers while it runs, its failures and its longest tests at the end."""
+
+import os
+import threading
+import time
+
+# So many tests may have needed a second run; with more the machine, or the suite, is ill.
+MOST_SLOW = 3
+LONGEST = 10
+
+
+def say_now(line=""):
+    print(line, flush=True)
+
+
+class Board:
+    """Of all lanes of a run, whichever kernel they have."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.total = self.begun = 0
+        self.entries = []       # (kernel, outcome)
+        self.slow = []          # (kernel, outcome that was late, outcome that was not)
+        self.notes = []         # failures that no test is to blame for
+        self.phases = []        # (what, seconds)
+
+    def expect(self, count):
+        with self.lock:
+            self.total += count
+
+    def number(self):
+        """Of the test that begins now."""
+        with self.lock:
+            self.begun += 1
+            return f"[{self.begun}/{self.total}]"
+
+    def say(self, line):
+        with self.lock:
+            say_now(line)
+
+    def record(self, kernel, outcome, say):
+        name = f"{kernel} {outcome.test.name}"
+        words = f"{outcome.passed} passed, {outcome.failed} failed"
+        if outcome.skipped:
+            words += f", {outcome.skipped} skipped"
+        say(f"# {'ok    ' if outcome.ok() else 'FAILED'} {name}: {words}, {outcome.seconds:.1f} s "
+            f"({outcome.processor:.1f} s of a processor)")
+        for reason in outcome.reasons:
+            say(f"#        {name}: {reason}")
+        say("")
+        with self.lock:
+            self.entries.append((kernel, outcome))
+
+    def fail(self, kernel, what, why, say):
+        say(f"# FAILED {kernel} {what}: {why}")
+        with self.lock:
+            self.notes.append(f"{kernel} {what}: {why}")
+
+    def phase(self, what):
+        return Phase(self, what)
+
+    # Tests that were late
+
+    def late(self):
+        """Those that failed only because their time was over, unless there are too many to be chance."""
+        found = [(kernel, o) for kernel, o in self.entries if o.late()]
+        if len(found) > MOST_SLOW:
+            say_now(f"# {len(found)} tests failed for their time: too many to repeat them")
+            return []
+        return found
+
+    def again(self, kernel, first, second):
+        """@first was late, and @second is what a run alone came to: that counts."""
+        with self.lock:
+            self.entries.remove((kernel, second))
+            if second.ok():
+                self.entries[self.entries.index((kernel, first))] = (kernel, second)
+                self.slow.append((kernel, first, second))
+
+    # The end
+
+    def passed(self):
+        return sum(o.passed for _, o in self.entries)
+
+    def failed(self):
+        return sum(o.failed for _, o in self.entries) + len(self.notes) + (len(self.slow) > MOST_SLOW)
+
+    def totals(self):
+        return f"{self.passed()} passed, {self.failed()} failed"
+
+    def summary(self):
+        skipped = sum(o.skipped for _, o in self.entries)
+        kernels = ", ".join(dict.fromkeys(kernel for kernel, _ in self.entries))
+        say_now(f"# {kernels}: {len(self.entries)} test files, {skipped} cases skipped")
+        failures = self.slow_ones() + self.failures()
+        for line in self.longest() + self.times() + failures:
+            say_now(line)
+        kept = os.environ.get("RDS_LANE_FAILURES")
+        if kept:
+            with open(kept, "a") as f:
+                f.writelines(line + "\n" for line in failures)
+
+    def longest(self):
+        if len(self.entries) < 4:
+            return []
+        most = sorted(self.entries, key=lambda e: -e[1].seconds)[:LONGEST]
+        return ["# the longest:"] + [f"#   {o.seconds:6.1f} s, {o.processor:6.1f} s of a processor: {kernel} {o.test.name}"
+                                     for kernel, o in most]
+
+    def times(self):
+        return ["# the phases:"] + [f"#   {begin:6.0f} to {end:6.0f} s: {what}" for what, begin, end in self.phases] \
+            if self.phases else []
+
+    def slow_ones(self):
+        return [f"# slow: {kernel} {first.test.name}: {'; '.join(first.failures + first.reasons)}; alone it took {second.seconds:.1f} s"
+                for kernel, first, second in self.slow]
+
+    def failures(self):
+        """All that failed, with what each case said of it: who reads only the end has both."""
+        lines = []
+        for kernel, o in self.entries:
+            if o.ok():
+                continue
+            name = f"{kernel} {o.test.name}"
+            for text, why in zip(o.failures, o.why):
+                lines.append(f"#   FAILED {name}: {text}")
+                lines += ["#     | " + line for line in why]
+            lines += [f"#   FAILED {name}: {text}" for text in o.reasons]
+        return lines + [f"#   FAILED {note}" for note in self.notes]
+
+
+class Phase:
+    """A part of a run, for which its time is told."""
+
+    start = time.monotonic()
+
+    def __init__(self, board, what):
+        self.board, self.what = board, what
+
+    def __enter__(self):
+        self.begin = time.monotonic() - self.start
+        return self
+
+    def __exit__(self, *_):
+        with self.board.lock:
+            self.board.phases.append((self.what, self.begin, time.monotonic() - self.start))
