@@ -24,12 +24,14 @@ help:
 #: make speed              rds_rdma against the in-tree one, over RoCE between two guests (ROUNDS=5);
 #:                         TRANSPORT=tcp: rds_tcp, and with in-tree peers; writes
 #:                         Documentation/performance/table-speed-*.md
-#: make check              every test; the last line is "N passed, N failed"
-#:   T='net/netem api/*'     only tests with these names (see: make list)
+#: make check              every test; the last line is "N passed, N failed" (25 minutes)
+#:   T='net/netem api/*'     only tests with these names (see: make list; a test: about a minute)
 #:   K=uml-kasan             on user-mode Linux with KASAN and lockdep, as many guests at a time as
 #:                         there are processors (J=1: one)
 #:   K=kasan, K=kcsan        on QEMU with two processors: slow
 #:   M=intree                the one-guest tests against the in-tree module (intree61: that of 6.1)
+#: make check-all          every test on Debian's kernel and on uml-kasan, at the same time (45 minutes)
+#: make check-lanes        the same, each test where it can see something (.ci/run; 40 minutes at most)
 #: make soak               the long forms, an hour in all (MINUTES=60, K=uml-kasan, T=...)
 #: make coverage           lines of net/rds that the tests run on uml-kasan (T=...); without T= it
 #:                         fails below 90 % of the core or of TCP
@@ -63,7 +65,7 @@ uml:
 	@$(MAKE) --no-print-directory kernel K=uml-kasan
 
 # who names a kernel has its headers and a compiler; guests do not come into it
-ifneq ($(and $(KDIR),$(filter check soak coverage shell demo speed bench style unit,$(MAKECMDGOALS))),)
+ifneq ($(and $(KDIR),$(filter check check-all check-lanes soak coverage shell demo speed bench style unit,$(MAKECMDGOALS))),)
 $(error KDIR is for "make modules": guests run kernels of their own (K=...))
 endif
 
@@ -78,6 +80,12 @@ tests tools: setup
 
 check: $(if $(filter ours,$(M)),modules) tests
 	@$(run) check -k $(K) -m $(M) $(if $(J),-j $(J)) $(T)
+
+# both at the same time; the second kernel is made while the tests with the first run
+check-all: what := --both
+check-lanes: what := --lanes
+check-all check-lanes: modules tests
+	@$(run) check $(what) $(if $(J),-j $(J)) --build 'MAKEFLAGS= make --no-print-directory -C $(top) modules K=uml-kasan' $(T)
 
 soak coverage: K := uml-kasan
 
@@ -127,4 +135,4 @@ clean:
 .NOTPARALLEL:
 
 .PHONY: all help setup kernel uml modules modules_install modules_uninstall tests tools \
-	check soak coverage list shell demo speed bench unit style clean
+	check check-all check-lanes soak coverage list shell demo speed bench unit style clean

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 waits=1 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 waits=1 lanes=uml */
 /* bind(): every row of the table of checks, and which wins. */
 #include "rds_util.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 lanes=uml */
 /* RDS_CANCEL_SENT_TO: which messages go, and what that releases. */
 #include "rds_util.h"
 

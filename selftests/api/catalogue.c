@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 lanes=uml */
 /*
  * Cases of the catalogue of hazards that fit nowhere else: arguments changed in mid-call
  * (A2), as many pieces as a call can have (C1, C11), questions meant for other families

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp timeout=180 ref=0 */
+/* vm: nodes=1 modules=rds_tcp timeout=180 ref=0 lanes=uml */
 /*
  * Root of a user namespace has all the addresses he wants: he must not find such as the tables of
  * sockets and connections put into one chain, whatever their seed.

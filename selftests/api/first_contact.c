@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=120 waits=1 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 waits=1 lanes=uml */
 /*
  * The first messages between two hosts that never met: while connections, paths
  * and path counts are still being agreed on, nothing is lost, doubled or late.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=120 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 lanes=uml */
 /* The RDS_INFO_* snapshots: protocol, sizes, contents, namespaces. */
 #include "rds_duo.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0 lanes=uml */
 /*
  * Info records read all the while links are made, reset and given up: what has no socket
  * is left out, what has one is whole (F10, F21).

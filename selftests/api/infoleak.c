@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=90 cmdline="init_on_alloc=0 init_on_free=0" */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=90 cmdline="init_on_alloc=0 init_on_free=0" lanes=uml */
 /*
  * What leaves the kernel: buffers filled with a pattern beforehand, and the
  * kernel stack with another one, so that a byte nobody wrote shows (B1 to B8). Debian's

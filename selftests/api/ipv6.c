@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 lanes=uml */
 /* IPv6: scopes of link-local addresses, implicit and explicit. */
 #include "rds_duo.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 cmdline="ipv6.disable=1" */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 cmdline="ipv6.disable=1" lanes=uml */
 /* A machine booted with IPv6 off: IPv4 works, IPv6 is refused, nothing falls over (E15). */
 #include "rds_util.h"
 

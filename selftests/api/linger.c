@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 lanes=uml */
 /* SO_LINGER: close waits for acknowledgments, for so long and no longer. */
 #include "rds_duo.h"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0
+# vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0 lanes=uml
 #
 # Alternating local destinations find their connections again instead of making
 # new ones (weakness 50), and one host pair has one connection.

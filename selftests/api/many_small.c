@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=120 ref=0 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 ref=0 lanes=uml */
 /* Messages that cost memory but carry nothing: bounded all the same (K1, K2). */
 #include "rds_duo.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp timeout=60 */
+/* vm: nodes=1 modules=rds_tcp timeout=60 lanes=uml */
 /* Calls RDS lacks, and the file interface: read, write, splice, fcntl. */
 #include "rds_util.h"
 

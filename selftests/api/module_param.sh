@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth netns=init timeout=120 ref=0
+# vm: nodes=1 modules=rds_tcp,veth netns=init timeout=120 ref=0 lanes=uml
 #
 # send_batch_count: values that once stopped all transmission do not any more
 # (weakness 15), the number of messages is not bounded by a pass, and a path that has more than

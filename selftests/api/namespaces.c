@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=90 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=90 lanes=uml */
 /*
  * The namespace that counts is the object's, never the caller's: sockets and open
  * sysctl files used from elsewhere (G3, G6, G9), sysctls and what lies beside them (C6,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp timeout=60 */
+/* vm: nodes=1 modules=rds_tcp timeout=60 lanes=uml */
 /* What needs an RDMA-capable transport, on TCP and loopback: the exact errnos. */
 #include "rds_util.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp timeout=60 ref=0 */
+/* vm: nodes=1 modules=rds_tcp timeout=60 ref=0 lanes=debian */
 /*
  * SO_RDS_MSG_RXPATH_LATENCY set and cleared: the code that takes the clock readings stays on
  * for a while, or any user could make all CPUs patch it as fast as he can call setsockopt().

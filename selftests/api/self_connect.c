@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0 lanes=uml */
 /*
  * A local program connects to the transport's own TCP port, as no RDS does: refused,
  * nothing of it stays, and local messages go on by loopback (F14, I1, K9).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp timeout=60 */
+/* vm: nodes=1 modules=rds_tcp timeout=60 lanes=uml */
 /* socket(), socketpair() and the state of a new socket. */
 #include "rds_util.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0 lanes=debian */
 /*
  * A BPF program of the administrator's puts every connection that is made to the machine into a
  * sockmap, also those to our listener, before we accept them: they are its then and no links, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp timeout=60 */
+/* vm: nodes=1 modules=rds_tcp timeout=60 lanes=uml */
 /* setsockopt/getsockopt: every option, every length, bad pointers (A4, A6, A7). */
 #include "rds_util.h"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth netns=init timeout=400 waits=1
+# vm: nodes=1 modules=rds_tcp,veth netns=init timeout=400 waits=1 lanes=uml
 #
 # rds-info and rds-ping: format of the output, JSON, exit codes, options.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=120 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 lanes=uml */
 /* What goes in comes out: sizes, order, pings, over every kind of connection. */
 #include "rds_duo.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=60 lanes=uml */
 /* Users without privilege, in a given namespace and in one of their own. */
 #include "rds_util.h"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,sch_netem optional=sctp timeout=240
+# vm: nodes=1 modules=rds_tcp,veth,sch_netem optional=sctp timeout=240 lanes=debian
 #
 # rds-bench works with every transport that the kernel has, and notices damage.
 # No figure is judged.

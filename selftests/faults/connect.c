@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=300 ref=0 soak=4 expect="kmemleak:.*suspected" */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=300 ref=0 soak=4 lanes=uml */
+/* vm: expect="kmemleak:.*suspected" */
 /*
  * Connections are made, accepted and taken down by the kernel's workers: the
  * n-th fault point of each of them fails while two namespaces meet for the first

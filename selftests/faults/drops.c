@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp timeout=60 ref=0 */
+/* vm: nodes=1 modules=rds_tcp timeout=60 ref=0 lanes=uml */
 /*
  * A ping whose answer finds no memory is dropped, counted and traced under that reason, once;
  * the next one is answered.

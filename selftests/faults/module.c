@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: modules=rdma_rxe,rdma_cm,veth netns=init timeout=300 ref=0 fresh=1 */
+/* vm: modules=rdma_rxe,rdma_cm,veth netns=init timeout=300 ref=0 fresh=1 lanes=uml */
 /* vm: expect=trace_ev|event_define_fields|event_file_put|suspect */
 /*
  * The modules are loaded: every fault point of it, while there are several

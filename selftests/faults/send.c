@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=300 ref=0 expect="kmemleak:.*suspected" */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=300 ref=0 expect="kmemleak:.*suspected" lanes=uml */
 /*
  * Sending: every fault point of every way to send (E12, I11, J3, J4). A message
  * whose call succeeded arrives once, one whose call failed does not arrive.

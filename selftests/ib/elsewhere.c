@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth,dummy netns=init timeout=120 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth,dummy netns=init timeout=120 ref=0 lanes=uml */
 /*
  * Destinations that are not behind the device of a socket's address.  A loopback address is reached
  * by the loopback transport, from any socket; the others are not, and that harms nobody: rdma_rxe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init timeout=300 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init timeout=300 ref=0 lanes=uml */
 /* vm: expect=rxe_comp.c:827|rxe_completer */
 /*
  * Memory that runs out, and user memory that faults, at every point of the calls that make

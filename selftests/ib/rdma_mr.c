@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init timeout=120 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init timeout=120 ref=0 lanes=uml */
 /*
  * Memory regions by socket option, without a connection: sizes, limits, errnos, what is pinned
  * and charged and when it no longer is, devices that go and come.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init timeout=120 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init timeout=120 ref=0 lanes=uml */
 /*
  * Pools of regions, made small by module parameters: what is full says so, is counted, and has
  * room again when something was freed, also if nobody waited for that.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=60
+# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=60 lanes=debian
 # An iWARP device is refused, with a message; a RoCE device beside it is not.
 . "$(dirname "$0")/common.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=150 waits=1
+# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=150 waits=1 lanes=uml
 # net.rds.ib.*, the parameters of the module, counters and information records.
 . "$(dirname "$0")/common.sh"
 

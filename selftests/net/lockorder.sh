@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0
+# vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0 lanes=uml
 # While a kernel TCP socket is locked nobody allocates in a way that may wait for memory to be
 # written out: that may need a socket itself (hazard H3).  lockdep keeps the orders it has seen,
 # so one pass over the ways of a link is enough, and reclaim need not really run.

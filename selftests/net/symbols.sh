@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds netns=init timeout=60 ref=0
+# vm: nodes=1 modules=rds netns=init timeout=60 ref=0 lanes=debian
 # Our core and a transport of somebody else: the in-tree rds_tcp.ko must not link with it.
 . "$(dirname "$0")/common.sh"
 

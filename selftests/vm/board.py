@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a run has come to: its numbers while it runs, its failures and its longest tests at the end."""
 
-import os
+import contextlib
 import threading
 import time
+
+from tap import ALL
 
 # So many tests may have needed a second run; with more the machine, or the suite, is ill.
 MOST_SLOW = 3
@@ -17,13 +19,15 @@ def say_now(line=""):
 class Board:
     """Of all lanes of a run, whichever kernel they have."""
 
-    def __init__(self):
+    def __init__(self, began=None):
+        """@began: time.time() when what comes before the tests did"""
+        self.began = began or time.time()
         self.lock = threading.Lock()
         self.total = self.begun = 0
         self.entries = []       # (kernel, outcome)
         self.slow = []          # (kernel, outcome that was late, outcome that was not)
         self.notes = []         # failures that no test is to blame for
-        self.phases = []        # (what, seconds)
+        self.phases = [("what is needed", 0, time.time() - self.began)]     # (what, begin, end)
 
     def expect(self, count):
         with self.lock:
@@ -57,8 +61,18 @@ class Board:
         with self.lock:
             self.notes.append(f"{kernel} {what}: {why}")
 
+    def noted(self, kernel):
+        return sum(note.startswith(kernel + " ") for note in self.notes)
+
+    @contextlib.contextmanager
     def phase(self, what):
-        return Phase(self, what)
+        """A part of the run, whose time is told."""
+        begin = time.time() - self.began
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.phases.append((what, begin, time.time() - self.began))
 
     # Tests that were late
 
@@ -93,13 +107,8 @@ class Board:
         skipped = sum(o.skipped for _, o in self.entries)
         kernels = ", ".join(dict.fromkeys(kernel for kernel, _ in self.entries))
         say_now(f"# {kernels}: {len(self.entries)} test files, {skipped} cases skipped")
-        failures = self.slow_ones() + self.failures()
-        for line in self.longest() + self.times() + failures:
+        for line in self.longest() + self.times() + self.nowhere() + self.slow_ones() + self.failures():
             say_now(line)
-        kept = os.environ.get("RDS_LANE_FAILURES")
-        if kept:
-            with open(kept, "a") as f:
-                f.writelines(line + "\n" for line in failures)
 
     def longest(self):
         if len(self.entries) < 4:
@@ -109,8 +118,17 @@ class Board:
                                      for kernel, o in most]
 
     def times(self):
-        return ["# the phases:"] + [f"#   {begin:6.0f} to {end:6.0f} s: {what}" for what, begin, end in self.phases] \
-            if self.phases else []
+        if len(self.phases) < 3:
+            return []
+        return ["# the phases:"] + [f"#   {begin:5.0f} to {end:5.0f} s: {what}" for what, begin, end in self.phases]
+
+    def nowhere(self):
+        """Cases that ran with none of several kernels."""
+        if len({kernel for kernel, _ in self.entries}) < 2:
+            return []
+        ran = {(o.test.name, case) for _, o in self.entries for case in o.ran + ([ALL] if o.ran else [])}
+        skipped = {(o.test.name, case) for _, o in self.entries for case in o.left_out}
+        return [f"# ran nowhere: {name}: {case}" for name, case in sorted(skipped - ran)]
 
     def slow_ones(self):
         return [f"# slow: {kernel} {first.test.name}: {'; '.join(first.failures + first.reasons)}; alone it took {second.seconds:.1f} s"
@@ -128,20 +146,3 @@ class Board:
                 lines += ["#     | " + line for line in why]
             lines += [f"#   FAILED {name}: {text}" for text in o.reasons]
         return lines + [f"#   FAILED {note}" for note in self.notes]
-
-
-class Phase:
-    """A part of a run, for which its time is told."""
-
-    start = time.monotonic()
-
-    def __init__(self, board, what):
-        self.board, self.what = board, what
-
-    def __enter__(self):
-        self.begin = time.monotonic() - self.start
-        return self
-
-    def __exit__(self, *_):
-        with self.board.lock:
-            self.board.phases.append((self.what, self.begin, time.monotonic() - self.start))

@@ -2,9 +2,12 @@
 """Runs many tests: shares boots between them, keeps several guests busy."""
 
 import copy
+import os
+import subprocess
 import threading
 
 import guest as guests
+import tests as testlib
 from board import Board, say_now
 from guest import GuestError
 from lane import HostLane, Lane
@@ -15,30 +18,37 @@ from soak import Soak
 class Check:
     """The tests that run with one kernel."""
 
-    def __init__(self, kernel, kind, jobs=1, variant="", minutes=0, each=0, board=None):
-        """@minutes for all that has a long form, or @each so many."""
+    def __init__(self, kernel, kind, jobs=1, variant="", minutes=0, each=0, board=None, lanes=False, build=None, beside=False):
+        """
+        @minutes: for all that has a long form, or @each so many
+        @lanes: only what says that it is worth a lane of .ci/run with this kernel
+        @build: a command that makes what it needs, with what the others leave of the processors
+        @beside: others run at the same time
+        """
+        self.lanes, self.beside = lanes, beside
+        self.builder = Builder(build, kernel) if build else None
         self.board = board or Board()
         self.kernel, self.kind, self.jobs, self.variant = kernel, kind, jobs, variant
         self.minutes, self.each = minutes, each
         self.soak = None
+        self.tests = []
+        self.host = None
+        self.lanes_up = []
 
     def select(self, tests):
-        if self.kind == "ours" and self.kernel == "debian":
+        """Those that this kernel and this kind of module can run; a soak has one kernel only."""
+        tests = [t for t in tests if t.runs_on(self.kernel) or (t.nodes == 0 and self.minutes)]
+        if self.lanes:
+            tests = [t for t in tests if self.kernel in map(testlib.LANES.get, t.lanes)]
+        if self.kind == "ours":
             return tests
-        # Other kernels have no in-tree module.  The programs of this machine ran with debian, but a
-        # soak has one kernel only.
-        tests = [t for t in tests if t.nodes == 1 or (t.nodes == 0 and self.minutes) or
-                 (t.nodes > 1 and self.kernel != "uml-kasan" and self.kind == "ours" and
-                  set(t.kinds) == {"ours"})]
-        if self.kernel == "uml-kasan":
-            tests = [t for t in tests if t.needs.get("uml") != "0"]
-        if self.kind != "ours":
-            tests = [t for t in tests if t.needs.get("ref") != "0"]
-            for t in tests:
-                t.kinds = (self.kind,)
+        tests = [t for t in tests if t.nodes == 1 and t.needs.get("ref") != "0"]
+        for t in tests:
+            t.kinds = (self.kind,)
         return tests
 
-    def run(self, tests):
+    def choose(self, tests):
+        """What it will run."""
         # each kernel has time limits and kinds of its own
         tests = self.select([copy.copy(t) for t in tests])
         for t in tests:
@@ -50,12 +60,41 @@ class Check:
             self.soak = Soak(tests, self.minutes)
             say_now(f"# soak: {len(tests)} tests, {self.minutes} minutes")
         self.board.expect(len(tests))
-        # what is missing is better said before waiting for other runs
-        for kind in {k for t in tests if t.nodes for k in t.kinds}:
-            guests.kind(kind, self.kernel, self.variant)
-        guest_tests = sorted((t for t in tests if t.nodes), key=lambda t: t.nodes)
-        with HostLane(self, [t for t in tests if t.nodes == 0], beside=bool(guest_tests)):
-            self.run_guests(guest_tests)
+        self.tests = tests
+
+    def run(self):
+        if self.builder:
+            with self.board.phase(f"kernel and modules for {self.kernel}"):
+                self.builder.run()
+        with self.board.phase(f"tests with {self.kernel}"):
+            # what is missing is better said before waiting for other runs
+            for kind in {k for t in self.tests if t.nodes for k in t.kinds}:
+                guests.kind(kind, self.kernel, self.variant)
+            guest_tests = sorted((t for t in self.tests if t.nodes and not self.last(t)), key=lambda t: t.nodes)
+            self.host = HostLane(self, [t for t in self.tests if t.nodes == 0], beside=bool(guest_tests))
+            with self.host:
+                self.run_guests(guest_tests)
+
+    def last(self, test):
+        """Does it run when all others are over, with the machine for itself?"""
+        return test.alone and not self.soak and len(self.tests) > 1
+
+    def run_alone(self):
+        tests = sorted(filter(self.last, self.tests), key=lambda t: repr(t.needs_boot()))
+        if tests:
+            with self.board.phase(f"one at a time with {self.kernel}"), Lock(self.kernel):
+                self.lanes_up.append(Lane(self, say_now))
+                self.lanes_up[-1].run(iter(tests))
+
+    def stop(self):
+        """When the run is interrupted."""
+        if self.builder:
+            self.builder.stop()
+        if self.host:
+            self.host.stop()
+        for lane in self.lanes_up:
+            if lane.cluster:
+                lane.cluster.stop()
 
     def run_guests(self, guest_tests):
         if self.jobs > 1 and len(guest_tests) > 1:
@@ -73,7 +112,8 @@ class Check:
             groups.setdefault(t.needs_boot(), []).append(t)
         for group in groups.values():
             with Lock(self.kernel):
-                Lane(self, say_now).run(iter(group))
+                self.lanes_up.append(Lane(self, None if self.beside else say_now))
+                self.lanes_up[-1].run(iter(group))
 
     def order(self, tests):
         return Soak.order(tests) if self.soak else sorted(tests, key=lambda t: -t.timeout)
@@ -95,7 +135,7 @@ class Check:
         """
         tests = set().union(*shares)
         pending = set(tests)
-        errors, lanes = [], []
+        errors, lanes = [], self.lanes_up
 
         def take(share, key):
             with self.board.lock:
@@ -123,19 +163,14 @@ class Check:
             finally:
                 held.release()
         threads = [threading.Thread(target=work, args=[s], daemon=True) for s in shares[:len(tests)]]
-        try:
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
-        finally:
-            for lane in lanes:      # when interrupted
-                if lane.cluster:
-                    lane.cluster.stop()
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
         if errors:
             raise errors[0]
         ran = sum(o.test in tests for _, o in self.board.entries)
-        if ran + len(self.board.notes) < len(tests):
+        if ran + self.board.noted(self.kernel) < len(tests):
             raise GuestError(f"{len(tests)} tests were to run, {ran} did")
 
     def again(self, outcome):
@@ -166,3 +201,53 @@ class Check:
 
     def fail(self, what, why, say):
         self.board.fail(self.kernel, what, why, say)
+
+
+class Builder:
+    """A command that runs beside the guests of other lanes, with what they leave of the processors."""
+
+    def __init__(self, command, kernel):
+        self.command = command
+        self.log = os.path.join(guests.TOP, "build", f"make-{kernel}.log")
+        self.proc = None
+
+    def run(self):
+        with open(self.log, "w") as log:
+            self.proc = subprocess.Popen(["chrt", "--idle", "0", "sh", "-c", self.command], stdout=log,
+                                         stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True)
+            code = self.proc.wait()
+        if code:
+            with open(self.log, errors="replace") as log:
+                raise GuestError(f"'{self.command}' failed ({code}):\n" + "".join(log.readlines()[-20:]))
+
+    def stop(self):
+        if self.proc and self.proc.poll() is None:
+            testlib.kill_session(self.proc)
+
+
+def run_all(checks):
+    """All of @checks at the same time, each from when it has what it needs; then what must be alone."""
+    errors = []
+
+    def attempt(check, work):
+        try:
+            work()
+        except Exception as e:
+            errors.append((check, e))
+    threads = [threading.Thread(target=attempt, args=[c, c.run], daemon=True) for c in checks]
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        for check in checks:
+            if check not in (c for c, _ in errors):
+                attempt(check, check.run_alone)
+    finally:
+        for check in checks:
+            check.stop()
+    for check, error in errors:
+        # what the others came to is told all the same
+        if len(checks) == 1 or not isinstance(error, GuestError):
+            raise error
+        check.fail("the lane ended", str(error), check.board.say)

@@ -3,6 +3,7 @@
 """Runs the tests, or gives a shell in a guest.
 
 run.py check [-k debian|uml-kasan|kasan|kcsan] [-m ours|intree] [-j GUESTS] [--soak MINUTES] [NAME-OR-GLOB...]
+run.py check --both|--lanes [-j GUESTS] [--build COMMAND] [NAME-OR-GLOB...]
 run.py list  [NAME-OR-GLOB...]
 run.py shell [-k KERNEL] [-n NODES] [KIND...]
 run.py exec  [-k KERNEL] [-t SECONDS] COMMAND      in one guest, modules loaded
@@ -16,6 +17,7 @@ import shutil
 import signal
 import sys
 import termios
+import time
 import tty
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -24,7 +26,7 @@ import guest as guests
 import tests as testlib
 from agentlink import LinkDown
 from board import Board
-from check import Check
+from check import Check, run_all
 from cluster import Cluster
 from guest import KERNELS, GuestError
 from lock import Lock
@@ -34,32 +36,36 @@ def say(line=""):
     print(line, flush=True)
 
 
+def lanes(args, board):
+    """The checks of a run: one kernel, or both at the same time."""
+    def jobs(kernel, default):
+        return (args.jobs or default) if kernel == "uml-kasan" else 1
+    if not (args.lanes or args.both):
+        return [Check(args.kernel, args.kind, jobs(args.kernel, os.cpu_count() or 1), args.variant, args.soak,
+                      0 if args.soak else int(os.environ.get("RDS_SOAK") or 0), board)]
+    return [Check(kernel, "ours", jobs(kernel, os.cpu_count() or 1), board=board, lanes=args.lanes, beside=True,
+                  build=args.build if kernel == "uml-kasan" else None)
+            for kernel in testlib.LANES.values()]
+
+
 def check(args):
     tests = testlib.find(args.names)
     if not tests:
         raise GuestError("no test is named " + " ".join(args.names) if args.names else "there are no tests")
-    jobs = (args.jobs or os.cpu_count() or 1) if args.kernel == "uml-kasan" else 1
-    each = 0 if args.soak else int(os.environ.get("RDS_SOAK") or 0)
     if args.soak and not any(t.reads_soak() for t in tests):
         raise GuestError("none of these tests reads RDS_SOAK")
-    board = Board()
-    run = Check(args.kernel, args.kind, jobs, args.variant, args.soak, each, board)
-    run.run(tests)
+    board = Board(float(os.environ.get("RDS_BEGAN") or time.time()))
+    checks = {c.kernel: c for c in lanes(args, board)}
+    for c in checks.values():
+        c.choose(tests)
+    run_all([c for c in checks.values() if c.tests])
     if not board.entries and not board.notes:
         raise GuestError("none of these tests runs with this kernel and this kind of module")
-    if not args.soak:
-        for _, outcome in board.late():
-            run.again(outcome)
+    for kernel, outcome in board.late() if not args.soak else ():
+        checks[kernel].again(outcome)
     board.summary()
-    totals = board.totals()
-    # .ci/run adds several lanes up and has the last word
-    lane = os.environ.get("RDS_LANE_TOTALS")
-    if lane:
-        with open(lane, "a") as f:
-            f.write(totals + "\n")
-        totals = f"# {args.kernel}: {totals}"
-    say(totals)
-    return 1 if board.failed() else 0
+    say(board.totals())
+    return 1 if board.failed() or (len(checks) > 1 and not board.passed()) else 0
 
 
 def list_tests(args):
@@ -168,6 +174,9 @@ def main():
     p.add_argument("-j", "--jobs", type=int, help="user-mode guests at a time (default: one for each processor)")
     p.add_argument("--variant", default="", choices=("", "gcov"))
     p.add_argument("--soak", type=int, default=0, help="only what reads RDS_SOAK, this many minutes in all")
+    p.add_argument("--both", action="store_true", help="with Debian's kernel and uml-kasan at the same time")
+    p.add_argument("--lanes", action="store_true", help="the same, each test in the lanes that it names")
+    p.add_argument("--build", help="command that makes uml-kasan and its modules, run meanwhile")
     p.add_argument("names", nargs="*")
     command("list", list_tests).add_argument("names", nargs="*")
     p = command("shell", shell)

@@ -12,6 +12,9 @@ RUN = re.compile(r"^#\s+RUN\s")
 LATE = re.compile(r"^# \S+: Test terminated by timeout$")
 FAIL = re.compile(r"^#\s+FAIL\s")
 
+NOTE = re.compile(r"\s*#\s*(?:SKIP|XFAIL)\b.*", re.I)
+
+ALL = "all of it"         # instead of the names of cases
 WHY_LINES = 25      # kept of what a case that failed has said
 
 
@@ -23,6 +26,7 @@ class Tap:
         self.late = 0           # of those that failed: only because their time was over
         self.none = False       # a plan of no cases says why, and counts as one that is skipped
         self.plan = None
+        self.ran, self.left_out = [], []    # names of cases
         self.failures = []
         self.why = []           # for each of these, its last lines
         self.said = []
@@ -48,6 +52,7 @@ class Tap:
             if self.plan == 0 and plan.group(2) and not self.none:
                 self.none = True
                 self.skipped += 1
+                self.left_out.append(ALL)
             return
         result = RESULT.match(line)
         if not result:
@@ -56,14 +61,18 @@ class Tap:
         name, said, self.said = result.group(3), self.said, []
         late = self.worked() and self.terminated and not self.complains
         self.terminated = self.complains = False
+        bare = NOTE.sub("", name) or result.group(2) or "?"
         if re.search(r"#\s*SKIP\b", name, re.I):
             self.skipped += 1
-        elif result.group(1) == "ok" or re.search(r"#\s*XFAIL\b", name, re.I):
+            self.left_out.append(bare)
+            return
+        self.ran.append(bare)
+        if result.group(1) == "ok" or re.search(r"#\s*XFAIL\b", name, re.I):
             self.passed += 1
         else:
             self.failed += 1
             self.late += late
-            self.failures.append(name or result.group(2) or "?")
+            self.failures.append(name or bare)
             self.why.append(said)
 
     def remark(self, line):

@@ -38,6 +38,8 @@ OF_LINKS = ("TCP", "TCPv6", "sock_inode_cache")
 MODPROBE_FAILED = 99
 NO_END = "no end after"
 SOAK_TESTS = "RDS_SOAK"
+# Of .ci/run: what a lane is called in a test's metadata, and its kernel.
+LANES = {"debian": "debian", "uml": "uml-kasan"}
 
 
 class Test:
@@ -50,6 +52,7 @@ class Test:
         self.optional = [m for m in needs.get("optional", "").split(",") if m]
         self.expect = needs.get("expect")
         self.waits = self.nodes > 1 or needs.get("waits") == "1"
+        self.alone = needs.get("alone") == "1"
         self.own_netns = needs.get("netns", "own") == "own"
         self.kinds = tuple(needs.get(n, "ours") for n in "abcd"[:self.nodes])
         self.weight = int(needs.get("soak", 1))
@@ -58,10 +61,24 @@ class Test:
         for key in needs:
             if key not in ("nodes", "timeout", "modules", "expect", "netns", "host", "fresh", "cpus",
                            "memory", "mtu", "optional", "a", "b", "c", "d", "ref", "uml", "cmdline", "waits",
-                           "soak"):
+                           "soak", "lanes", "alone"):
                 raise GuestError(f"{path}: 'vm:' line has an unknown key '{key}'")
         if not 0 <= self.nodes <= 4:
             raise GuestError(f"{path}: nodes={self.nodes}, but 0 to 4 are possible")
+        able = [lane for lane, kernel in LANES.items() if self.runs_on(kernel)]
+        self.lanes = needs["lanes"].split(",") if "lanes" in needs else able
+        for lane in self.lanes:
+            if lane not in able:
+                raise GuestError(f"{path}: lanes={needs['lanes']}, but it runs in {' and '.join(able)}")
+
+    def runs_on(self, kernel):
+        """Does this kernel have what it needs, given modules of our own?"""
+        if kernel == "debian":
+            return True
+        if kernel == "uml-kasan":
+            return self.nodes == 1 and self.needs.get("uml") != "0"
+        # other kernels have no in-tree module, and the programs of this machine run with debian
+        return self.nodes == 1 or (self.nodes > 1 and set(self.kinds) == {"ours"})
 
     def reads_soak(self):
         with open(self.path, errors="replace") as f:
@@ -139,6 +156,7 @@ class Outcome:
         self.passed, self.failed, self.skipped = tap.passed, tap.failed, tap.skipped
         self.reasons = reasons
         self.failures, self.why = tap.failures, tap.why
+        self.ran, self.left_out = tap.ran, tap.left_out
         self.wrong = tap.failed - tap.late
         if code == 4 and tap.plan is None and not tap.seen():   # a skipped kselftest file
             self.skipped += 1
