@@ -32,6 +32,7 @@ class Check:
         self.minutes, self.each = minutes, each
         self.soak = None
         self.tests = []
+        self.others_over = threading.Event()
         self.host = None
         self.lanes_up = []
 
@@ -98,14 +99,15 @@ class Check:
 
     def run_guests(self, guest_tests):
         if self.jobs > 1 and len(guest_tests) > 1:
-            self.run_parallel([self.order(guest_tests)] * self.jobs)
+            self.run_parallel([self.order(guest_tests)] * self.jobs, at_once=1 if self.beside else self.jobs)
             return
         # What mostly waits, for a cable that is out or a node that boots, goes beside the others.
         waiting = self.order(t for t in guest_tests if t.waits and self.kernel == "debian")
         busy = [t for t in guest_tests if t not in waiting]
         if len(waiting) > 1:
+            # beside user-mode guests there is less to compute with, and more to wait for
             with Lock(self.kernel):
-                self.run_parallel([waiting, busy + waiting], locked=True)
+                self.run_parallel([waiting, waiting + busy][:2 if self.beside else 1] + [busy + waiting], locked=True)
             return
         groups = {}
         for t in guest_tests:
@@ -128,10 +130,11 @@ class Check:
         if self.soak:
             self.soak.over(test)
 
-    def run_parallel(self, shares, locked=False):
+    def run_parallel(self, shares, locked=False, at_once=None):
         """
         A worker with a guest for each of @shares, lists of tests: it takes the first that is left
-        of its own, but before that what can use the guest that it has.
+        of its own, but before that what can use the guest that it has.  @at_once of them begin now,
+        the others when other kernels have done what they had.
         """
         tests = set().union(*shares)
         pending = set(tests)
@@ -151,9 +154,11 @@ class Check:
             if threading.current_thread() is threads[0] and not lanes:
                 self.board.say(line)
 
-        def work(share):
+        def work(share, now):
             held = Lock(self.kernel, say=tell)
             try:
+                while not now and pending and not self.others_over.wait(1):
+                    pass
                 if locked or held.wait(wanted=lambda: bool(pending)):
                     lane = Lane(self, None)
                     lanes.append(lane)
@@ -162,7 +167,8 @@ class Check:
                 errors.append(e)
             finally:
                 held.release()
-        threads = [threading.Thread(target=work, args=[s], daemon=True) for s in shares[:len(tests)]]
+        threads = [threading.Thread(target=work, args=[s, at_once is None or i < at_once], daemon=True)
+                   for i, s in enumerate(shares[:len(tests)])]
         for t in threads:
             t.start()
         for t in threads:
@@ -234,7 +240,12 @@ def run_all(checks):
             work()
         except Exception as e:
             errors.append((check, e))
-    threads = [threading.Thread(target=attempt, args=[c, c.run], daemon=True) for c in checks]
+
+    def run(check):
+        attempt(check, check.run)
+        for other in checks:
+            other.others_over.set()
+    threads = [threading.Thread(target=run, args=[c], daemon=True) for c in checks]
     try:
         for t in threads:
             t.start()

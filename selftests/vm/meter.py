@@ -33,7 +33,7 @@ class Meter:
     """
 
     PAUSE = 0.5
-    LEAST = 0.1         # an idle guest is met awake in 1 to 4 of 100 looks
+    LEAST = 0.25        # an idle guest is met awake in a few of 100 looks
     ENOUGH = 4          # looks to tell by
 
     def __init__(self, sessions, look=wanting):
