@@ -211,18 +211,19 @@ lib_nap()
 	read -r -t "$1" -u "$LIB_NEVER"
 }
 
-# busywait SECONDS COMMAND...: true as soon as the command succeeds; on a slow
-# kernel it waits longer
+# busywait SECONDS COMMAND...: true as soon as the command succeeds; on a slow kernel it waits
+# longer, and where the machine lets nobody run until it has asked once for each second
 busywait()
 {
-	local end
+	local end asked=0 least=$1
 
 	lib_now
 	end=$((LIB_NOW + $1 * 1000 * ${RDS_SLOW:-1}))
 	shift
 	while ! "$@"; do
+		asked=$((asked + 1))
 		lib_now
-		[ $LIB_NOW -lt $end ] || return 1
+		[ $LIB_NOW -lt $end ] || [ $asked -lt "$least" ] || return 1
 		lib_nap 0.05
 	done
 	return 0

@@ -2,6 +2,7 @@
 /* vm: nodes=1 modules=rds_tcp,veth timeout=60 lanes=uml */
 /* SO_LINGER: close waits for acknowledgments, for so long and no longer. */
 #include "rds_duo.h"
+#include "../fairclock.h"
 
 static char buf[65536];
 
@@ -84,18 +85,18 @@ TEST(linger__at_once)
 		ASSERT_EQ(0, linger(fd, row[i].on, row[i].sec));
 		if (row[i].send)
 			ASSERT_EQ(10, send_to(fd, "10.1.0.77", 9, buf, 10, MSG_DONTWAIT));
-		t = now_ms();
+		t = fair_ms();
 		close(fd);
-		EXPECT_GT(3000, now_ms() - t)
+		EXPECT_GT(3000, fair_ms() - t)
 			TH_LOG("row %d", i);
 		EXPECT_EQ(0, queued(obs, 6000));
 	}
 	/* an unbound socket has nothing to wait for either */
 	fd = rds_socket();
 	ASSERT_EQ(0, linger(fd, 1, 30));
-	t = now_ms();
+	t = fair_ms();
 	close(fd);
-	EXPECT_GT(3000, now_ms() - t);
+	EXPECT_GT(3000, fair_ms() - t);
 }
 
 /* A fatal signal ends the wait (K4): the process does not hang in exit. */
@@ -118,10 +119,10 @@ TEST(linger__killed)
 	}
 	ASSERT_TRUE(WAIT_UNTIL(sleeping(pid)));
 	usleep(100000);
-	t = now_ms();
+	t = fair_ms();
 	kill(pid, SIGKILL);
 	ASSERT_EQ(pid, waitpid(pid, &st, 0));
-	EXPECT_GT(5000, now_ms() - t);
+	EXPECT_GT(5000, fair_ms() - t);
 }
 
 TEST_HARNESS_MAIN

@@ -6,6 +6,7 @@
  * retransmission, and each kind of bad frame.
  */
 #include "peer.h"
+#include "../fairclock.h"
 
 #define PORT	4000
 
@@ -427,7 +428,7 @@ TEST_F(wire, bad_frames__end_the_link)
 /* Milliseconds until a peer that comes now is served, or -1. */
 static int served(struct peer *p, int fd)
 {
-	__s64 start = now_ms();
+	__s64 start = fair_ms();
 	struct frame_hdr h;
 	char in[8];
 
@@ -436,7 +437,7 @@ static int served(struct peer *p, int fd)
 	h = frame(1, 2, 9, PORT, 0);
 	if (peer_send(p, &h, "hi", 2) || recv_wait(fd, in, sizeof(in)) != 2)
 		return -1;
-	return now_ms() - start;
+	return fair_ms() - start;
 }
 
 /*

@@ -137,12 +137,12 @@ static bool op_pinned(long before)
 /* SIGUSR1 or SIGKILL ends the waiting at once. */
 static void ended_by(struct __test_metadata *_metadata, pid_t pid, int sig)
 {
-	__s64 t = now_ms();
+	__s64 t = fair_ms();
 	int st;
 
 	kill(pid, sig);
 	ASSERT_EQ(pid, waitpid(pid, &st, 0));
-	EXPECT_GT(ON_TIME, now_ms() - t);
+	EXPECT_GT(ON_TIME, fair_ms() - t);
 	EXPECT_EQ(sig == SIGKILL ? SIGKILL : 0, st);
 }
 
@@ -299,11 +299,11 @@ TEST_F(region, pages__killed)
 	/* the socket is not locked meanwhile */
 	EXPECT_EQ(0, get_mr(self->fd, self->mem, PG, 0, &cookie));
 	EXPECT_EQ(0, free_mr(self->fd, cookie, RDS_RDMA_INVALIDATE));
-	t = now_ms();
+	t = fair_ms();
 	kill(pid, SIGKILL);
 	ASSERT_EQ(pid, waitpid(pid, &st, 0));
 	EXPECT_TRUE(WIFSIGNALED(st));
-	EXPECT_GT(ON_TIME, now_ms() - t);
+	EXPECT_GT(ON_TIME, fair_ms() - t);
 }
 
 static int real_time(pid_t pid, int prio)
@@ -381,10 +381,10 @@ TEST_F(region, registration__killed)
 	kill(pid, SIGKILL);
 	usleep(50000);
 	*stop = 1;
-	t = now_ms();
+	t = fair_ms();
 	real_time(0, 0);
 	ASSERT_EQ(pid, waitpid(pid, &st, 0));
-	EXPECT_GT(ON_TIME, now_ms() - t);
+	EXPECT_GT(ON_TIME, fair_ms() - t);
 	EXPECT_TRUE(waited);
 	EXPECT_TRUE(WIFSIGNALED(st));
 	for (i = 0; i < n; i++)

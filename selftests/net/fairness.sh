@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=90 lanes=debian
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=90 lanes=debian alone=1
 # Many senders to one receiver, one sender to many: nobody starves, nobody waits for a dead one.
 . "$(dirname "$0")/common.sh"
 

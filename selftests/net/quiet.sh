@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,sch_netem timeout=120 lanes=debian
+# vm: nodes=1 modules=rds_tcp,veth,sch_netem timeout=120 lanes=debian alone=1
 # Quiet flows beside one that sends as fast as it goes, between the same two hosts and
 # over a link that is slower than they: how much longer do their messages take than alone?
 . "$(dirname "$0")/common.sh"

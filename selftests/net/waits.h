@@ -10,10 +10,12 @@
 #ifndef RDS_WAITS_H
 #define RDS_WAITS_H
 
+#include "../fairclock.h"
+
 #include <sys/epoll.h>
 
 #define WAITERS	4
-#define ON_TIME	2500		/* ms; this machine may be very busy */
+#define ON_TIME	2500		/* ms by fair_ms(): this machine may be very busy */
 
 enum kind { ROOM, ROOM_ZC, CONG, RECV, PEEK, MMSG, POLL, EPOLL };
 
@@ -216,15 +218,15 @@ static const int times[] = { 60, 400 };
 TEST_F(waits, time_out)
 {
 	int opt = is_send(variant->what) ? SO_SNDTIMEO : SO_RCVTIMEO, i;
-	__s64 t;
+	__s64 t, fair;
 
 	for (i = 0; i < ARRAY_SIZE(times); i++) {
 		ASSERT_EQ(0, set_timeo(self->e.fd, opt, times[i]));
 		t = now_ms();
+		fair = fair_ms();
 		EXPECT_EQ(ETIMEDOUT, wait_in(&self->e, variant->what, times[i]));
-		t = now_ms() - t;
-		EXPECT_LE(times[i] - 10, t);
-		EXPECT_GT(times[i] + ON_TIME, t);
+		EXPECT_LE(times[i] - 10, now_ms() - t);
+		EXPECT_GT(times[i] + ON_TIME, fair_ms() - fair);
 	}
 	/* what timed out was not sent, and the next call without a limit works */
 	ASSERT_EQ(0, set_timeo(self->e.fd, opt, 0));
@@ -249,10 +251,10 @@ TEST_F(waits, time_out_beside_another)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* Kills all: ms until the last is gone, or -1 if one of them ended otherwise. */
+/* Kills all: ms by fair_ms() until the last is gone, or -1 if one of them ended otherwise. */
 static __s64 kill_waiters(const pid_t *pid)
 {
-	__s64 start = now_ms();
+	__s64 start = fair_ms();
 	bool killed = true;
 	int i, st;
 
@@ -260,7 +262,7 @@ static __s64 kill_waiters(const pid_t *pid)
 		kill(pid[i], SIGKILL);
 	for (i = 0; i < WAITERS; i++)
 		killed &= waitpid(pid[i], &st, 0) == pid[i] && WIFSIGNALED(st);
-	return killed ? now_ms() - start : -1;
+	return killed ? fair_ms() - start : -1;
 }
 
 TEST_F(waits, killed)
