@@ -41,7 +41,7 @@ class HostLane:
     """The tests of this machine; @beside guests, of which they only get what those leave."""
 
     STARVED = 4     # so much longer they may take then
-    IDLE, SOME = ["chrt", "--idle", "0"], ["nice", "-n", "5"]
+    IDLE, LITTLE, SOME = ["chrt", "--idle", "0"], ["nice", "-n", "10"], ["nice", "-n", "5"]
 
     def __init__(self, check, tests, beside):
         self.check, self.tests, self.beside = check, tests, beside
@@ -87,13 +87,20 @@ class HostLane:
                 raise
             self.error = e
 
+    def share(self):
+        """Of the processors."""
+        if self.check.soak:     # it is for the fuzzers, too
+            return self.SOME
+        # two lanes may leave nothing at all
+        return self.LITTLE if self.check.beside else self.IDLE
+
     def one(self, test):
         lines, prefix = [], []
         say = say_now
         limit = test.timeout
         if self.beside:
-            # the lines of one test stay together; a soak is for the fuzzers, too
-            say, prefix = lines.append, self.SOME if self.check.soak else self.IDLE
+            # the lines of one test stay together
+            say, prefix = lines.append, self.share()
             test.timeout *= self.STARVED
         self.check.begins(test, say)
         self.check.board.say(f"# {self.check.board.number()} {test.name} (on this machine)")

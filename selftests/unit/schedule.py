@@ -1,0 +1,161 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=0 timeout=60
+"""Who runs what beside what, with lanes that only note it."""
+
+import os
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.realpath(os.path.join(os.path.dirname(__file__), "../vm")))
+
+import board as boards
+import check as checks
+import tests as testlib
+from check import Builder, Check
+import tapcases
+
+noted = threading.Lock()
+
+
+class NoLock:
+    def __init__(self, *_, **__):
+        pass
+
+    def wait(self, **_):
+        return True
+
+    def release(self):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+class NoLane:
+    """Instead of guests: notes when each test ran."""
+
+    ran = []            # (kernel, name, begin, end)
+    key = cluster = None
+
+    def __init__(self, check, _):
+        self.check = check
+
+    def run(self, tests):
+        for test in tests:
+            begin = time.monotonic()
+            time.sleep(0.03)
+            with noted:
+                self.ran.append((self.check.kernel, test.name, begin, time.monotonic()))
+                tap = testlib.Tap(lambda _: None)
+                tap.feed(b"1..1\nok 1 a\n")
+                self.check.record(testlib.Outcome(test, tap, 0, [], 1.0), lambda _: None)
+
+
+class NoHost:
+    def __init__(self, check, tests, beside):
+        NoLane(check, None).run(tests)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def stop(self):
+        pass
+
+
+def rehearse(lanes, build="true", names=()):
+    """A run with both kernels: (the board, what ran)."""
+    checks.Lane, checks.HostLane, checks.Lock = NoLane, NoHost, NoLock
+    checks.guests.kind = lambda *_: None
+    boards.say_now = lambda _="": None
+    NoLane.ran = []
+    board = boards.Board()
+    both = [Check("debian", "ours", board=board, lanes=lanes, beside=True),
+            Check("uml-kasan", "ours", 2, board=board, lanes=lanes, beside=True, build=build)]
+    tests = testlib.find(list(names))
+    for check in both:
+        check.choose(tests)
+    checks.run_all(both)
+    return board, NoLane.ran
+
+
+def of(ran, kernel):
+    return [r for r in ran if r[0] == kernel]
+
+
+def most_at_once(ran):
+    """So many tests ran at the same time."""
+    return max(sum(b[2] <= a[2] < b[3] for b in ran) for a in ran)
+
+
+def each_once():
+    """Each where it is to, and nothing else."""
+    ran = rehearse(True)[1]
+    wanted = [(c.kernel, t.name) for c in (Check("debian", "ours", lanes=True), Check("uml-kasan", "ours", lanes=True))
+              for t in c.select(testlib.find([]))]
+    return sorted(r[:2] for r in ran) == sorted(wanted)
+
+
+def all_of_them():
+    ran = rehearse(False)[1]
+    everything = testlib.find([])
+    return len(of(ran, "debian")) == len(everything) and \
+        len(of(ran, "uml-kasan")) == sum(t.runs_on("uml-kasan") for t in everything)
+
+
+def alone_at_the_end():
+    ran = rehearse(True)[1]
+    names = {t.name for t in testlib.find([]) if t.alone}
+    alone = [r for r in ran if r[1] in names]
+    others = [r for r in ran if r[1] not in names]
+    return names and most_at_once(alone) == 1 and min(r[2] for r in alone) >= max(r[3] for r in others)
+
+
+def one_then_two():
+    """One user-mode guest beside Debian's three, then two."""
+    ran = [r for r in rehearse(True)[1] if "unit/" not in r[1]]
+    debian, uml = of(ran, "debian"), of(ran, "uml-kasan")
+    alone = {t.name for t in testlib.find([]) if t.alone}
+    over = max(r[3] for r in debian if r[1] not in alone)
+    beside = [r for r in uml if r[3] < over]
+    after = [r for r in uml if r[2] > over]
+    return most_at_once(debian) == 3 and most_at_once(beside) == 1 and (len(after) < 8 or most_at_once(after) == 2)
+
+
+def build_fails():
+    """The other lane runs, and the run fails."""
+    board, ran = rehearse(True, build="echo no compiler; false")
+    return board.failed() == 1 and "no compiler" in board.notes[0] and of(ran, "debian") and not of(ran, "uml-kasan")
+
+
+def build_comes_first():
+    flag = f"/tmp/schedule-{os.getpid()}"
+    begin = time.monotonic()
+    ran = rehearse(True, f"sleep 1; touch {flag}", ["net/p*"])[1]
+    there = os.path.exists(flag)
+    os.unlink(flag)
+    first = min(r[2] for r in of(ran, "uml-kasan"))
+    return there and first - begin >= 1 and min(r[2] for r in of(ran, "debian")) < first
+
+
+CASES = [
+    ("each test once in each of its lanes", each_once),
+    ("all of them on both", all_of_them),
+    ("those that want to be alone at the end, one at a time", alone_at_the_end),
+    ("one user-mode guest beside three of Debian's, then two", one_then_two),
+    ("the second kernel cannot be made", build_fails),
+    ("the second kernel is made first, meanwhile the other runs", build_comes_first),
+]
+
+
+if __name__ == "__main__":
+    Builder.NICE = []
+    os.makedirs(os.path.join(checks.guests.TOP, "build"), exist_ok=True)
+    sys.exit(tapcases.run(CASES))
