@@ -116,11 +116,11 @@ opening_meanwhile() {
 	return 1
 }
 
-# Somebody else has TCP's port.
+# Somebody else has TCP's port, in the initial namespace.
 port_taken() {
 	local rc=0 holder
 
-	python3 -ISuc 'import socket, time
+	nsenter -t 1 -n python3 -ISuc 'import socket, time
 s = socket.socket(socket.AF_INET6)
 s.bind(("::", 16385))
 print("bound")

@@ -11,6 +11,11 @@
  * listener and its work, so that nothing arrives any more; then the connections.  It is
  * registered as a pernet device so that this happens while the interfaces still exist
  * and the peers can be told.
+ *
+ * The port.  Whoever may bind in a namespace can have ours before we come.  In the initial one
+ * that is for its administrator to see, so the module is not loaded.  In any other it is no
+ * reason for all the rest to go without: that namespace has no listener for the time being,
+ * connects all the same, and tries again until the port is free.
  */
 #include <linux/inetdevice.h>
 #include <linux/module.h>
@@ -24,8 +29,13 @@
 
 #define RDS_TCP_BACKLOG		64
 
+/* How often a namespace without a listener tries to get its port. */
+#define RDS_TCP_LISTEN_AGAIN	(2 * HZ)
+
 static unsigned int rds_tcp_net_id;
 struct workqueue_struct *rds_tcp_wq;
+/* The namespaces that are there are given their part; no other one is made meanwhile. */
+static bool rds_tcp_loading;
 
 /**
  * rds_tcp_net() - the transport's part of a namespace
@@ -212,7 +222,7 @@ static int rds_tcp_listen(struct rds_tcp_net *rn)
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 
-	rn->listener = sock;
+	WRITE_ONCE(rn->listener, sock);
 	sk = sock->sk;
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
@@ -224,15 +234,49 @@ static int rds_tcp_listen(struct rds_tcp_net *rn)
 	release_sock(sk);
 
 	err = kernel_listen(sock, RDS_TCP_BACKLOG);
-	if (err)
+	if (err) {
+		WRITE_ONCE(rn->listener, NULL);
 		sock_release(sock);
+	}
 	return err;
+}
+
+static void rds_tcp_listen_work(struct work_struct *work)
+{
+	struct rds_tcp_net *rn = container_of(to_delayed_work(work), struct rds_tcp_net, listen);
+
+	if (rds_tcp_listen(rn))
+		queue_delayed_work(rds_tcp_wq, &rn->listen, RDS_TCP_LISTEN_AGAIN);
+	else
+		pr_info_ratelimited("rds_tcp: network namespace %u has TCP port %d now\n",
+				    rn->net->ns.inum, RDS_TCP_PORT);
+}
+
+/* The port is somebody else's.  0 if the namespace has to do without for the time being. */
+static int rds_tcp_do_without(struct rds_tcp_net *rn, int err)
+{
+	if (net_eq(rn->net, &init_net)) {
+		pr_err("rds_tcp: cannot listen on TCP port %d, error %d; see ss -tlnp sport = %d\n",
+		       RDS_TCP_PORT, err, RDS_TCP_PORT);
+		return err;
+	}
+	/* One that is being made has no programs: there it is lack of memory. */
+	if (!rds_tcp_loading)
+		return err;
+	pr_warn_ratelimited("rds_tcp: cannot listen on TCP port %d in network namespace %u, error %d; no peer can connect to it until the port is free there, which is tried every %d s\n",
+			    RDS_TCP_PORT, rn->net->ns.inum, err, RDS_TCP_LISTEN_AGAIN / HZ);
+	queue_delayed_work(rds_tcp_wq, &rn->listen, RDS_TCP_LISTEN_AGAIN);
+	return 0;
 }
 
 static void rds_tcp_unlisten(struct rds_tcp_net *rn)
 {
-	struct sock *sk = rn->listener->sk;
+	struct sock *sk;
 
+	cancel_delayed_work_sync(&rn->listen);
+	if (!rn->listener)
+		return;
+	sk = rn->listener->sk;
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	WRITE_ONCE(sk->sk_data_ready, rn->data_ready);
@@ -256,11 +300,14 @@ static int __net_init rds_tcp_net_init(struct net *net)
 
 	rn->net = net;
 	INIT_DELAYED_WORK(&rn->accept, rds_tcp_accept_work);
+	INIT_DELAYED_WORK(&rn->listen, rds_tcp_listen_work);
 	atomic_set(&rn->next_group, get_random_u32());
 	spin_lock_init(&rn->partial_lock);
 	INIT_LIST_HEAD(&rn->partials);
 
 	err = rds_tcp_listen(rn);
+	if (err)
+		err = rds_tcp_do_without(rn, err);
 	if (err)
 		return err;
 	err = rds_tcp_sysctl_init(rn);
@@ -292,7 +339,9 @@ static int __init rds_tcp_init(void)
 	rds_tcp_wq = alloc_workqueue("rds_tcp", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rds_tcp_wq)
 		return -ENOMEM;
+	rds_tcp_loading = true;
 	err = register_pernet_device(&rds_tcp_net_ops);
+	rds_tcp_loading = false;
 	if (err)
 		goto err_wq;
 	err = rds_transport_register(&rds_tcp_transport);

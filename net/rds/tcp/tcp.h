@@ -241,9 +241,10 @@ struct rds_tcp_path {
 /**
  * struct rds_tcp_net - the transport in one network namespace
  * @net: the namespace; not counted, it outlives this by construction
- * @listener: listening socket
+ * @listener: listening socket, or NULL while another program has its port
  * @data_ready: TCP's own callback of the listener; accepted sockets get it back
  * @accept: accepts what is in the listener's queue
+ * @listen: tries to get @listener
  * @deferred: accepted, but there was no memory to take it in; @accept's
  * @sndbuf: sysctl rds_tcp_sndbuf, 0 = TCP decides
  * @rcvbuf: sysctl rds_tcp_rcvbuf, 0 = TCP decides
@@ -258,6 +259,7 @@ struct rds_tcp_net {
 	struct socket *listener;
 	void (*data_ready)(struct sock *sk);
 	struct delayed_work accept;
+	struct delayed_work listen;
 	struct socket *deferred;
 	int sndbuf;
 	int rcvbuf;
