@@ -296,7 +296,7 @@ struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *
 					 const struct in6_addr *faddr, u32 scope, u8 tos);
 void rds_conn_put(struct rds_conn *c);
 struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port);
-/* The larger peer knocked (non-canonical connect): connect path 0 if it is down and N <= 1. */
+/* The larger peer knocked (non-canonical connect): connect path 0 if it is down. */
 void rds_conn_nudged(struct rds_conn *c);
 
 /*

@@ -549,8 +549,8 @@ struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port)
 void rds_conn_nudged(struct rds_conn *c)
 {
 	WRITE_ONCE(c->last_used, jiffies);
-	if (READ_ONCE(c->npaths) <= 1)
-		rds_path_hurry(c->paths[0]);
+	/* The others follow when the peer has answered on this one. */
+	rds_path_hurry(c->paths[0]);
 }
 
 /* ---- namespace ---------------------------------------------------------------- */

@@ -15,16 +15,65 @@
 
 /* The passive side gives the peer this long to answer a nudge before the next one. */
 #define RDS_NUDGE_INTERVAL	(HZ / 10)
+/* Where nobody waits for the peer it is dialled ever more rarely, down to this. */
+#define RDS_IDLE_BACKOFF	(30UL * HZ)
 /* An unanswered handshake ping is repeated after this. */
 #define RDS_GREET_INTERVAL	HZ
 /* How long a path of a legacy peer waits for the paths below it. */
 #define RDS_ORDER_INTERVAL	max(HZ / 100, 1)
 
+/*
+ * Is there something on the queue that a user waits for?  It may say no too often while the
+ * path has a link; when that goes it is asked again.
+ */
+static bool path_has_messages(const struct rds_path *p)
+{
+	return READ_ONCE(p->nr_queued) > READ_ONCE(p->nr_control);
+}
+
+/* Path 0 of the passive side asks the peer to dial, for all paths. */
+static bool conn_has_queued(const struct rds_conn *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		const struct rds_path *p = smp_load_acquire(&c->paths[i]); /* published complete */
+
+		if (p && path_has_messages(p))
+			return true;
+	}
+	return false;
+}
+
+/* A peer that has a link may have messages for a path that has none, and cannot say so. */
+static bool conn_has_link(const struct rds_conn *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		const struct rds_path *p = smp_load_acquire(&c->paths[i]); /* published complete */
+
+		if (p && rds_path_is_up(p))
+			return true;
+	}
+	return false;
+}
+
+/* For how long is nobody dialled at most?  Longer where nobody of ours waits. */
+static unsigned long backoff_max(const struct rds_conn *c)
+{
+	unsigned long max_j = READ_ONCE(c->rn->sysctl.reconnect_max_jiffies);
+
+	if (conn_has_queued(c) || conn_has_link(c))
+		return max_j;
+	return max(max_j, RDS_IDLE_BACKOFF);
+}
+
 static unsigned long backoff_next(struct rds_path *p)
 {
 	const struct rds_net *rn = p->conn->rn;
 	unsigned long min_j = READ_ONCE(rn->sysctl.reconnect_min_jiffies);
-	unsigned long max_j = READ_ONCE(rn->sysctl.reconnect_max_jiffies);
+	unsigned long max_j = backoff_max(p->conn);
 	unsigned long delay = 0;
 
 	if (!p->backoff) {
@@ -107,29 +156,6 @@ static enum rds_action path_apply(struct rds_path *p, enum rds_event ev)
 		break;
 	}
 	return t.action;
-}
-
-/*
- * Is there something on the queue that a user waits for?  It may say no too often while the
- * path has a link; when that goes it is asked again.
- */
-static bool path_has_messages(const struct rds_path *p)
-{
-	return READ_ONCE(p->nr_queued) > READ_ONCE(p->nr_control);
-}
-
-/* Path 0 of the passive side asks the peer to dial, for all paths. */
-static bool conn_has_queued(const struct rds_conn *c)
-{
-	unsigned int i;
-
-	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		const struct rds_path *p = smp_load_acquire(&c->paths[i]); /* published complete */
-
-		if (p && path_has_messages(p))
-			return true;
-	}
-	return false;
 }
 
 /* What the end of a tear-down means depends on what waits. */
@@ -246,6 +272,18 @@ void rds_path_init_state(struct rds_path *p)
 	init_completion(&p->gone);
 }
 
+/* Nobody has waited for the peer, and now somebody does: not for the end of so long a time. */
+static void path_awake(struct rds_path *p)
+{
+	unsigned long max_j = READ_ONCE(p->conn->rn->sysctl.reconnect_max_jiffies);
+
+	lockdep_assert_held(&p->lock);
+	if (p->state != RDS_BACKOFF || p->backoff <= max_j || !conn_has_queued(p->conn))
+		return;
+	p->backoff = max_j;
+	mod_delayed_work(rds_wq, &p->timer, 0);
+}
+
 /**
  * rds_path_want() - somebody needs the path: connect if it is down
  * @p: the path
@@ -263,6 +301,7 @@ void rds_path_want(struct rds_path *p)
 		return;
 	spin_lock_bh(&p->lock);
 	path_apply(p, RDS_EV_WANT);
+	path_awake(p);
 	spin_unlock_bh(&p->lock);
 }
 

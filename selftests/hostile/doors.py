@@ -46,6 +46,33 @@ def slam(addr, seconds):
     say("calls", n)
 
 
+def knock(victim, *sources):
+    """Each address connects once, and is gone."""
+    for a in sources:
+        try:
+            dial(a, victim).close()
+        except ConnectionResetError:
+            pass                # the victim was faster, and dials
+    say("knocked", len(sources))
+
+
+def called(*addrs):
+    """Who is dialled, each once."""
+    left = {}
+    for a in addrs:
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind((a, PORT))
+        s.listen()
+        left[s] = a
+    say("listening")
+    while left:
+        for s in select.select(list(left), [], [])[0]:
+            say("called", left.pop(s))
+    say("all called")
+    time.sleep(600)
+
+
 def pins(source, victim, unread, read, count):
     """COUNT bursts of 64 KiB, each with a small message for one port and a large one for another."""
     s = dial(source, victim, 40008)

@@ -48,6 +48,9 @@
  */
 #define RDS_TCP_SYN_COUNT	1
 
+/* Ports looked at in one attempt to connect: where more are in use the next one goes on. */
+#define RDS_TCP_PORT_TRIES	64
+
 union rds_tcp_addr {
 	struct sockaddr sa;
 	struct sockaddr_in in;
@@ -245,7 +248,7 @@ static int rds_tcp_connect(const struct rds_path *p, struct socket *sock,
 	low = round_up(low, RDS_MAX_PATHS);
 	groups = (high + 1 - low) / RDS_MAX_PATHS;
 
-	for (n = 0; n < groups && err == -EADDRNOTAVAIL; n++) {
+	for (n = min(groups, RDS_TCP_PORT_TRIES); n > 0 && err == -EADDRNOTAVAIL; n--) {
 		group = (u32)atomic_inc_return(&rn->next_group) % groups;
 		port = low + RDS_MAX_PATHS * group + rds_path_index(p);
 		WRITE_ONCE(inet->local_port_range, (u32)port << 16 | port);
