@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Congestion maps: cong.c. Included by core.h. */
+/* Congestion maps (cong.c), and who waits for them (congwait.c).  Included by core.h. */
 #ifndef _RDS_CONG_H
 #define _RDS_CONG_H
 
@@ -45,16 +45,19 @@ void rds_cong_update(struct rds_sock *rs);
 void rds_cong_release_port(struct rds_sock *rs);	/* close: clear the bit */
 bool rds_cong_test(const struct rds_conn *c, u16 port);
 bool rds_cong_test_local(const struct rds_conn *c, u16 port);
-/* -ENOBUFS, 0, -ETIMEDOUT, or restart errno; consumes *timeo */
-int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblock, long *timeo);
 void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc);
 void rds_cong_snapshot(struct rds_conn *c, u8 *out);
 bool rds_cong_update_due(const struct rds_conn *c);
-__poll_t rds_cong_poll(struct rds_sock *rs);
-void rds_cong_forget(struct rds_sock *rs);		/* leave cong_waiters */
 int rds_cong_init(void);
 void rds_cong_exit(void);
 int rds_cong_init_net(struct rds_net *rn);
 void rds_cong_exit_net(struct rds_net *rn);
+
+/* congwait.c */
+/* -ENOBUFS, 0, -ETIMEDOUT, or restart errno; consumes *timeo */
+int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblock, long *timeo);
+void rds_cong_notify(struct rds_net *rn, u64 cleared);
+__poll_t rds_cong_poll(struct rds_sock *rs);
+void rds_cong_forget(struct rds_sock *rs);		/* leave cong_waiters */
 
 #endif /* _RDS_CONG_H */

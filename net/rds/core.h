@@ -35,87 +35,15 @@
 
 #include "cmsg.h"
 #include "drop.h"
+#include "net.h"
 #include "rdma.h"
 #include "sockaddr.h"
 #include "state.h"
 #include "stats.h"
 #include "wire.h"
 
-/* ---- namespace --------------------------------------------------------- */
+/* ---- works ------------------------------------------------------------- */
 
-/**
- * struct rds_net - everything RDS keeps for one network namespace
- * @net: the namespace
- * @generation: random, not 0: tells peers that this is not the one they knew by our addresses
- * @node: list of all namespaces (main.c)
- * @ports: bound sockets by (address, port, scope); RCU read, rhashtable's own locks
- * @conns: connections by key; RCU read
- * @conn_list: all connections until they are freed (@lock)
- * @maps: local congestion maps by address; RCU read
- * @lock: guards @conn_list, @sockets, @cong_waiters, insertion into @conns against @dying
- * @sockets: all sockets, by sk_node, newest first (info records)
- * @cong_waiters: sockets that met ENOBUFS and wait for any map update, by sk_bind_node
- * @dying: set once under @lock at pre-exit; no connection is inserted afterwards
- * @nr_conns: connections in @conns
- * @cong_gen: changes of maps, those of our own on loopback too; poll compares it
- * @gc: expires idle connections
- * @lru: connections, those that were not looked at for the longest time first (@lock)
- * @users: who made connections, struct rds_conn_user (@lock)
- * @graves: records of connections that were given up (@lock to change)
- * @grave_list: the same, oldest first (@lock)
- * @nr_graves: their number (@lock)
- * @first_tx: sequence new paths begin with (@lock)
- * @nr_incoming: those of @conns that were made for peers that dialled us
- * @partial: bytes of messages that were received in part (room.c)
- * @flow_bytes: memory of all rds_conn.flows (room.c)
- * @idle: woken when a connection has been freed
- * @nr_alive: connections not yet freed
- * @sysctl: values, written by proc handlers, read anywhere with READ_ONCE
- * @ctl_header: registered table
- * @ctl_table: its copy
- */
-struct rds_net {
-	struct net *net;
-	u32 generation;
-	struct list_head node;
-	struct rhashtable ports;
-	struct rhashtable conns;
-	struct list_head conn_list;
-	struct rhashtable maps;
-	spinlock_t lock;
-	struct hlist_head sockets;
-	struct hlist_head cong_waiters;
-	bool dying;
-	atomic_t nr_conns;
-	atomic_t nr_alive;
-	atomic_t cong_gen;
-	struct delayed_work gc;
-	struct list_head lru;
-	struct list_head users;
-	struct rhashtable graves;
-	struct list_head grave_list;
-	int nr_graves;
-	u64 first_tx;
-	atomic_t nr_incoming;
-	atomic_long_t partial;
-	atomic_long_t flow_bytes;
-	wait_queue_head_t idle;
-	struct {
-		unsigned long reconnect_min_jiffies;
-		unsigned long reconnect_max_jiffies;
-		int max_unacked_packets;
-		int max_unacked_bytes;
-		int ping_enable;
-		int max_conns;
-		int idle_conn_timeout_ms;
-		unsigned long max_peer_bytes;
-	} sysctl;
-	struct ctl_table_header *ctl_header;
-	struct ctl_table *ctl_table;
-};
-
-struct rds_net *rds_net(const struct net *net);
-void rds_net_for_each(void (*fn)(struct rds_net *rn, void *arg), void *arg);
 extern struct workqueue_struct *rds_wq;		/* unbound; one item per path and purpose */
 extern struct workqueue_struct *rds_gc_wq;	/* ends connections, waits for works of rds_wq */
 

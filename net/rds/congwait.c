@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who waits for a congested port: senders, sockets that met ENOBUFS, monitors.
+ */
+#include <linux/sched/signal.h>
+
+#include "core.h"
+
+static void cong_mark(struct rds_sock *rs, u16 port)
+{
+	struct sock *sk = rds_rs_to_sk(rs);
+	struct rds_net *rn = rds_net(sock_net(sk));
+
+	if (READ_ONCE(rs->monitor))
+		atomic64_or(1ULL << (port % RDS_CONG_MONITOR_SIZE), &rs->rx.cong_wait);
+	spin_lock_bh(&rn->lock);
+	if (hlist_unhashed(&sk->sk_bind_node))
+		sk_add_bind_node(sk, &rn->cong_waiters);
+	spin_unlock_bh(&rn->lock);
+}
+
+/**
+ * rds_cong_forget() - a socket that is closing waits for no port
+ * @rs: the socket
+ */
+void rds_cong_forget(struct rds_sock *rs)
+{
+	struct sock *sk = rds_rs_to_sk(rs);
+	struct rds_net *rn = rds_net(sock_net(sk));
+
+	spin_lock_bh(&rn->lock);
+	hlist_del_init(&sk->sk_bind_node);
+	spin_unlock_bh(&rn->lock);
+}
+
+/* It goes away without: tell it when the bit clears.  False if it has cleared already. */
+static bool cong_mark_refused(struct rds_sock *rs, const struct rds_conn *c, u16 port)
+{
+	cong_mark(rs, port);
+	smp_mb();	/* mark before test; pairs with the update's barrier */
+	return rds_cong_test(c, port);
+}
+
+static bool cong_wait_over(struct rds_conn *c, u16 port)
+{
+	return !rds_cong_test(c, port) || rds_state_is_dying(READ_ONCE(c->paths[0]->state));
+}
+
+/**
+ * rds_cong_wait() - let a sender through, or make it wait, or refuse
+ * @rs: sending socket
+ * @c: connection
+ * @port: destination port
+ * @nonblock: do not wait
+ * @timeo: time the caller may still wait, reduced by the time waited
+ *
+ * Context: process.
+ * Return: 0, -ENOBUFS, -ETIMEDOUT, or the errno of an interrupted wait.
+ */
+int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblock, long *timeo)
+{
+	wait_queue_head_t *wq = c->floop ? &c->floop->wq : &c->cong_wq;
+	long ret;
+
+	if (likely(!rds_cong_test(c, port)))
+		return 0;
+	if (nonblock) {
+		if (!cong_mark_refused(rs, c, port))
+			return 0;
+		rds_stat_inc(cong_send_error);
+		return -ENOBUFS;
+	}
+	rds_stat_inc(cong_send_blocked);
+	rds_send_push(rs);
+	ret = wait_event_interruptible_timeout(*wq, cong_wait_over(c, port), *timeo);
+	if (ret < 0)
+		return cong_mark_refused(rs, c, port) ? sock_intr_errno(*timeo) : 0;
+	*timeo = *timeo == MAX_SCHEDULE_TIMEOUT ? *timeo : ret;
+	return !ret && cong_mark_refused(rs, c, port) ? -ETIMEDOUT : 0;
+}
+
+/* One marked socket: move its bits, wake it; true if it still waits for others. */
+static bool cong_wake(struct rds_sock *rs, u64 cleared)
+{
+	struct sock *sk = rds_rs_to_sk(rs);
+	u64 hit;
+
+	if (!READ_ONCE(rs->monitor)) {
+		rds_sock_wake(sk);
+		return false;
+	}
+	hit = atomic64_fetch_andnot(cleared, &rs->rx.cong_wait) & cleared;
+	if (hit) {
+		atomic64_or(hit, &rs->rx.cong_ready);
+		rds_note_added(rs);
+		rds_sock_wake(sk);
+	}
+	return atomic64_read(&rs->rx.cong_wait);
+}
+
+/**
+ * rds_cong_notify() - a map changed: tell the sockets that met ENOBUFS
+ * @rn: namespace
+ * @cleared: monitor bits of ports that are free again
+ *
+ * They are woken under the lock, so that concurrent updates see the whole list; nothing takes it
+ * below a wait queue's lock.
+ *
+ * Context: any, no lock held.
+ */
+void rds_cong_notify(struct rds_net *rn, u64 cleared)
+{
+	struct hlist_node *next;
+	struct sock *sk;
+
+	atomic_inc(&rn->cong_gen);
+	smp_mb();	/* bits and generation before the list; pairs with cong_mark_refused() */
+	if (hlist_empty(&rn->cong_waiters))
+		return;
+	spin_lock_bh(&rn->lock);
+	hlist_for_each_entry_safe(sk, next, &rn->cong_waiters, sk_bind_node)
+		if (!cong_wake(rds_sk(sk), cleared))
+			hlist_del_init(&sk->sk_bind_node);
+	spin_unlock_bh(&rn->lock);
+}
+
+/**
+ * rds_cong_poll() - the congestion part of poll()
+ * @rs: socket
+ *
+ * Reading the event consumes it.
+ */
+__poll_t rds_cong_poll(struct rds_sock *rs)
+{
+	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
+	int gen;
+
+	if (READ_ONCE(rs->monitor))
+		return 0;	/* rds_rx_ready() */
+	gen = atomic_read(&rn->cong_gen);
+	if (READ_ONCE(rs->cong_seen) == gen)
+		return 0;
+	WRITE_ONCE(rs->cong_seen, gen);
+	return EPOLLIN | EPOLLRDNORM | EPOLLWRBAND;
+}
