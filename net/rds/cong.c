@@ -3,9 +3,13 @@
  * Congestion: a bitmap of ports for each local address, announced to every peer of that
  * address; and what each peer announced to us.
  *
- * An update cannot be lost: a change bumps the map's generation, and a connection owes its
- * peer a map as long as the generation it sent is not the current one.  A snapshot reads
+ * An update cannot be lost: the map's generation is bumped after a change, and a connection owes
+ * its peer a map as long as the generation it sent is not the current one.  A snapshot reads
  * the generation first, so a change during the copy only causes one map more.
+ *
+ * Users choose how many connections an address has, and how often a port is full and free again.
+ * So many peers are told by a work, which lets go of the lock after each; and not of each port
+ * that is free again, but some milliseconds later of all that are.
  *
  * On loopback both ends are here: the sender tests the receiver's local map itself.
  */
@@ -26,6 +30,10 @@
 /* Maps that arrive by different paths within this time may have overtaken each other. */
 #define MAP_RACE_TIME		(HZ / 10 + 1)
 
+/* Peers told at once, in the context of the change. */
+#define PUBLISH_FEW		8
+/* Where they are more they learn of free ports so often. */
+#define PUBLISH_PAUSE		max(HZ / 100, 1)
 /* How long a bit is believed that an older map may have set. */
 #define MAP_DOUBT_TIME		HZ
 
@@ -43,6 +51,8 @@ static void map_free_rcu(struct rcu_head *rcu)
 {
 	kvfree(container_of(rcu, struct rds_cong_map, rcu));
 }
+
+static void map_publish_work(struct work_struct *work);
 
 /**
  * rds_cong_map_get() - the local map of an address, created if need be
@@ -63,6 +73,9 @@ struct rds_cong_map *rds_cong_map_get(struct rds_net *rn, const struct in6_addr 
 	map->key.addr = *addr;
 	map->key.scope = scope;
 	refcount_set(&map->ref, 1);
+	map->rn = rn;
+	map->clear_next = jiffies;
+	INIT_DELAYED_WORK(&map->publish, map_publish_work);
 	spin_lock_init(&map->lock);
 	INIT_LIST_HEAD(&map->conns);
 	init_waitqueue_head(&map->wq);
@@ -128,8 +141,31 @@ int rds_cong_join(struct rds_conn *c)
 	c->lmap_sent = atomic_read(&map->gen);
 	spin_lock_bh(&map->lock);
 	list_add_tail(&c->lmap_node, &map->conns);
+	map->nr_conns++;
 	spin_unlock_bh(&map->lock);
 	return 0;
+}
+
+/**
+ * rds_cong_delist() - nobody holds a connection any more: its peer is told nothing
+ * @c: connection
+ *
+ * Context: any.
+ */
+void rds_cong_delist(struct rds_conn *c)
+{
+	struct rds_cong_map *map = c->lmap;
+
+	if (!map)
+		return;
+	spin_lock_bh(&map->lock);
+	if (!list_empty(&c->lmap_node))
+		map->nr_conns--;
+	list_del_init(&c->lmap_node);
+	/* The namespace may go, and waits for no timer. */
+	if (!map->nr_conns && cancel_delayed_work(&map->publish))
+		refcount_dec(&map->ref);	/* @c has one, too */
+	spin_unlock_bh(&map->lock);
 }
 
 /**
@@ -140,12 +176,9 @@ void rds_cong_leave(struct rds_conn *c)
 {
 	if (c->floop)
 		rds_cong_map_put(c->rn, c->floop);
-	if (!c->lmap)
-		return;
-	spin_lock_bh(&c->lmap->lock);
-	list_del_init(&c->lmap_node);
-	spin_unlock_bh(&c->lmap->lock);
-	rds_cong_map_put(c->rn, c->lmap);
+	rds_cong_delist(c);
+	if (c->lmap)
+		rds_cong_map_put(c->rn, c->lmap);
 }
 
 /* ---- receiver side: our own ports --------------------------------------------- */
@@ -157,7 +190,7 @@ void rds_cong_leave(struct rds_conn *c)
 #define MAP_BIT(port)	(port)
 #endif
 
-static void cong_publish(struct rds_net *rn, struct rds_cong_map *map);
+static void cong_publish(struct rds_cong_map *map, bool freed);
 
 /*
  * The common case, without the lock: not congested, far from it, nobody waits.  Whoever changed
@@ -203,8 +236,6 @@ void rds_cong_update(struct rds_sock *rs)
 			set_bit(MAP_BIT(rs->bound.port), rs->map->bits);
 		else
 			clear_bit(MAP_BIT(rs->bound.port), rs->map->bits);
-		smp_mb__after_atomic();	/* bits before generation: rds_cong_snapshot() */
-		atomic_inc(&rs->map->gen);
 	}
 	if (!list_empty(&rs->rx.stalled))
 		rds_rx_resume(rs);
@@ -212,7 +243,7 @@ void rds_cong_update(struct rds_sock *rs)
 	if (now == was)
 		return;
 	rn = rds_net(sock_net(rds_rs_to_sk(rs)));
-	cong_publish(rn, rs->map);
+	cong_publish(rs->map, !now);
 	if (!READ_ONCE(rs->map->looped))
 		return;
 	if (!now)
@@ -229,16 +260,80 @@ void rds_cong_release_port(struct rds_sock *rs)
 	rds_cong_update(rs);
 }
 
-static void cong_publish(struct rds_net *rn, struct rds_cong_map *map)
+/* Each connection of the map has to send it. */
+static void map_changed(struct rds_cong_map *map)
+{
+	smp_mb__before_atomic();	/* bits before generation: rds_cong_snapshot() */
+	atomic_inc(&map->gen);
+}
+
+static void map_tell(struct rds_conn *c)
+{
+	rds_stat_inc(cong_update_queued);
+	if (c->paths[0])
+		rds_path_kick(c->paths[0]);
+}
+
+/* The next connection of the map, counted; the one we hold is our place. */
+static struct rds_conn *map_next(struct rds_cong_map *map, struct rds_conn *c)
+{
+	struct list_head *pos;
+	bool held = false;
+
+	spin_lock_bh(&map->lock);
+	pos = c ? &c->lmap_node : &map->conns;
+	while (!held && (pos = pos->next) != &map->conns)
+		held = rds_conn_tryget(list_entry(pos, struct rds_conn, lmap_node));
+	spin_unlock_bh(&map->lock);
+	return held ? list_entry(pos, struct rds_conn, lmap_node) : NULL;
+}
+
+static void map_publish_work(struct work_struct *work)
+{
+	struct rds_cong_map *map = container_of(to_delayed_work(work), struct rds_cong_map,
+						publish);
+	struct rds_conn *c = NULL, *next;
+
+	map_changed(map);
+	while ((next = map_next(map, c))) {
+		if (c)
+			rds_conn_put(c);
+		c = next;
+		map_tell(c);
+		cond_resched();
+	}
+	if (c)
+		rds_conn_put(c);
+	rds_cong_map_put(map->rn, map);
+}
+
+/* Many peers: by the work, which sees this change if it was queued before.  map->lock held. */
+static void map_publish_many(struct rds_cong_map *map, bool freed)
+{
+	unsigned long now = jiffies, delay = 0;
+
+	/* That a port is full is not put off: what still comes would have to be held. */
+	if (freed && time_before(now, map->clear_next))
+		delay = map->clear_next - now;
+	refcount_inc(&map->ref);
+	if (!queue_delayed_work(rds_wq, &map->publish, delay))
+		refcount_dec(&map->ref);	/* the caller has one, too */
+	else if (freed)
+		map->clear_next = now + delay + PUBLISH_PAUSE;
+}
+
+static void cong_publish(struct rds_cong_map *map, bool freed)
 {
 	struct rds_conn *c;
 
 	spin_lock_bh(&map->lock);
-	/* path->lock nests inside map->lock here and nowhere else the other way round. */
-	list_for_each_entry(c, &map->conns, lmap_node) {
-		rds_stat_inc(cong_update_queued);
-		if (c->paths[0])
-			rds_path_kick(c->paths[0]);
+	if (map->nr_conns > PUBLISH_FEW) {
+		map_publish_many(map, freed);
+	} else {
+		map_changed(map);
+		/* path->lock nests inside map->lock here, and nowhere the other way round. */
+		list_for_each_entry(c, &map->conns, lmap_node)
+			map_tell(c);
 	}
 	spin_unlock_bh(&map->lock);
 }
@@ -492,10 +587,15 @@ void rds_cong_exit(void)
 
 int rds_cong_init_net(struct rds_net *rn)
 {
+	INIT_HLIST_HEAD(&rn->cong_waiters);
+	INIT_HLIST_HEAD(&rn->cong_busy);
+	INIT_WORK(&rn->cong_work, rds_cong_work);
 	return rhashtable_init(&rn->maps, &map_params);
 }
 
+/* No socket and no connection is left. */
 void rds_cong_exit_net(struct rds_net *rn)
 {
+	cancel_work_sync(&rn->cong_work);
 	rhashtable_destroy(&rn->maps);
 }

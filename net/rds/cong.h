@@ -11,9 +11,13 @@
  * @key.scope: its interface if link-local
  * @ref: sockets and connections
  * @rcu: freed after a grace period
- * @lock: guards @conns
- * @conns: connections that announce it, or (loopback) test it
- * @gen: number of changes so far
+ * @rn: namespace
+ * @lock: guards @conns, @nr_conns, @clear_next
+ * @conns: connections that announce it, while they are held
+ * @nr_conns: their number
+ * @clear_next: jiffies before which many of them are not told of a free port again
+ * @publish: tells them, if they are many; counts as a user
+ * @gen: number of times they were told so far
  * @looped: a loopback connection has tested it, and may be gone while its senders still wait
  * @wq: loopback senders waiting for a bit to clear
  * @bits: 65536 bits, little endian bytes; atomic bit operations only
@@ -26,8 +30,12 @@ struct rds_cong_map {
 	} key;
 	refcount_t ref;
 	struct rcu_head rcu;
+	struct rds_net *rn;
 	spinlock_t lock;
 	struct list_head conns;
+	unsigned int nr_conns;
+	unsigned long clear_next;
+	struct delayed_work publish;
 	atomic_t gen;
 	bool looped;
 	wait_queue_head_t wq;
@@ -37,6 +45,7 @@ struct rds_cong_map {
 struct rds_cong_map *rds_cong_map_get(struct rds_net *rn, const struct in6_addr *addr, u32 scope);
 void rds_cong_map_put(struct rds_net *rn, struct rds_cong_map *map);
 int rds_cong_join(struct rds_conn *c);			/* take and join the maps of a connection */
+void rds_cong_delist(struct rds_conn *c);
 void rds_cong_leave(struct rds_conn *c);
 unsigned long rds_cong_doubt_over(struct rds_conn *c);
 void rds_cong_link_lost(struct rds_conn *c);
@@ -57,6 +66,7 @@ void rds_cong_exit_net(struct rds_net *rn);
 /* -ENOBUFS, 0, -ETIMEDOUT, or restart errno; consumes *timeo */
 int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblock, long *timeo);
 void rds_cong_notify(struct rds_net *rn, u64 cleared);
+void rds_cong_work(struct work_struct *work);
 __poll_t rds_cong_poll(struct rds_sock *rs);
 void rds_cong_forget(struct rds_sock *rs);		/* leave cong_waiters */
 

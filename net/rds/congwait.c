@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Who waits for a congested port: senders, sockets that met ENOBUFS, monitors.
+ *
+ * Users choose how many sockets wait, and how often a port is full and free again.  So many are
+ * told by a work, which lets go of the lock after a few.
  */
 #include <linux/sched/signal.h>
 
 #include "core.h"
+
+/* Waiting sockets woken at once, and while their list is locked. */
+#define NOTIFY_FEW	32
 
 static void cong_mark(struct rds_sock *rs, u16 port)
 {
@@ -14,8 +20,10 @@ static void cong_mark(struct rds_sock *rs, u16 port)
 	if (READ_ONCE(rs->monitor))
 		atomic64_or(1ULL << (port % RDS_CONG_MONITOR_SIZE), &rs->rx.cong_wait);
 	spin_lock_bh(&rn->lock);
-	if (hlist_unhashed(&sk->sk_bind_node))
+	if (hlist_unhashed(&sk->sk_bind_node)) {
 		sk_add_bind_node(sk, &rn->cong_waiters);
+		WRITE_ONCE(rn->nr_cong_waiters, rn->nr_cong_waiters + 1);
+	}
 	spin_unlock_bh(&rn->lock);
 }
 
@@ -29,7 +37,10 @@ void rds_cong_forget(struct rds_sock *rs)
 	struct rds_net *rn = rds_net(sock_net(sk));
 
 	spin_lock_bh(&rn->lock);
-	hlist_del_init(&sk->sk_bind_node);
+	if (!hlist_unhashed(&sk->sk_bind_node)) {
+		hlist_del_init(&sk->sk_bind_node);
+		WRITE_ONCE(rn->nr_cong_waiters, rn->nr_cong_waiters - 1);
+	}
 	spin_unlock_bh(&rn->lock);
 }
 
@@ -98,29 +109,70 @@ static bool cong_wake(struct rds_sock *rs, u64 cleared)
 	return atomic64_read(&rs->rx.cong_wait);
 }
 
+/* The first few of @from; who still waits is on rn->cong_waiters then. */
+static void cong_wake_few(struct rds_net *rn, struct hlist_head *from, u64 cleared)
+{
+	unsigned int left = NOTIFY_FEW;
+	struct hlist_node *next;
+	struct sock *sk;
+
+	lockdep_assert_held(&rn->lock);
+	hlist_for_each_entry_safe(sk, next, from, sk_bind_node) {
+		if (!left--)
+			break;
+		hlist_del_init(&sk->sk_bind_node);
+		if (cong_wake(rds_sk(sk), cleared))
+			hlist_add_head(&sk->sk_bind_node, &rn->cong_waiters);
+		else
+			WRITE_ONCE(rn->nr_cong_waiters, rn->nr_cong_waiters - 1);
+	}
+}
+
+/**
+ * rds_cong_work() - tell all who wait when it begins
+ * @work: rds_net.cong_work
+ *
+ * Who comes later looks at the maps, which were changed before; and another change meanwhile has
+ * the work run once more.
+ */
+void rds_cong_work(struct work_struct *work)
+{
+	struct rds_net *rn = container_of(work, struct rds_net, cong_work);
+	u64 cleared = atomic64_xchg(&rn->cong_cleared, 0);
+
+	spin_lock_bh(&rn->lock);
+	hlist_move_list(&rn->cong_waiters, &rn->cong_busy);
+	while (!hlist_empty(&rn->cong_busy)) {
+		cong_wake_few(rn, &rn->cong_busy, cleared);
+		spin_unlock_bh(&rn->lock);
+		cond_resched();
+		spin_lock_bh(&rn->lock);
+	}
+	spin_unlock_bh(&rn->lock);
+}
+
 /**
  * rds_cong_notify() - a map changed: tell the sockets that met ENOBUFS
  * @rn: namespace
  * @cleared: monitor bits of ports that are free again
  *
- * They are woken under the lock, so that concurrent updates see the whole list; nothing takes it
- * below a wait queue's lock.
+ * They are woken under the lock; nothing takes it below a wait queue's lock.
  *
  * Context: any, no lock held.
  */
 void rds_cong_notify(struct rds_net *rn, u64 cleared)
 {
-	struct hlist_node *next;
-	struct sock *sk;
-
 	atomic_inc(&rn->cong_gen);
 	smp_mb();	/* bits and generation before the list; pairs with cong_mark_refused() */
-	if (hlist_empty(&rn->cong_waiters))
+	if (!READ_ONCE(rn->nr_cong_waiters))
 		return;
 	spin_lock_bh(&rn->lock);
-	hlist_for_each_entry_safe(sk, next, &rn->cong_waiters, sk_bind_node)
-		if (!cong_wake(rds_sk(sk), cleared))
-			hlist_del_init(&sk->sk_bind_node);
+	if (rn->nr_cong_waiters <= NOTIFY_FEW && hlist_empty(&rn->cong_busy)) {
+		cong_wake_few(rn, &rn->cong_waiters, cleared);
+	} else {
+		atomic64_or(cleared, &rn->cong_cleared);
+		queue_work(rds_wq, &rn->cong_work);
+	}
 	spin_unlock_bh(&rn->lock);
 }
 

@@ -78,6 +78,7 @@ static void conn_free_paths(struct rds_conn *c)
 
 static void conn_free(struct rds_conn *c)
 {
+	unsigned int type = c->key.trans->type;
 	struct rds_net *rn = c->rn;
 
 	/* First: who changes a map kicks the paths on its list. */
@@ -87,11 +88,9 @@ static void conn_free(struct rds_conn *c)
 	rds_legacy_forget(c);
 	kfree(c->fmap);
 	kfree(c->fmap_doubts);
-	/* Last: a transport waits until none of its connections is listed. */
-	spin_lock_bh(&rn->lock);
-	list_del(&c->net_node);
-	spin_unlock_bh(&rn->lock);
 	kfree(c);
+	/* Last: a transport waits until it has none. */
+	atomic_dec(&rn->nr_of[type]);
 	atomic_dec(&rn->nr_alive);
 	wake_up_all(&rn->idle);
 }
@@ -109,8 +108,16 @@ static void conn_free_work(struct work_struct *work)
  */
 void rds_conn_put(struct rds_conn *c)
 {
-	if (refcount_dec_and_test(&c->ref))
-		queue_rcu_work(rds_wq, &c->free_work);
+	struct rds_net *rn = c->rn;
+
+	if (!refcount_dec_and_test(&c->ref))
+		return;
+	/* Now, and not when it is freed: walkers would have to step over all that wait for that. */
+	spin_lock_bh(&rn->lock);
+	list_del_init(&c->net_node);
+	spin_unlock_bh(&rn->lock);
+	rds_cong_delist(c);
+	queue_rcu_work(rds_wq, &c->free_work);
 }
 
 /**
@@ -181,6 +188,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key
 	c->lru_used = c->last_used;
 	c->id = atomic_inc_return(&conn_ids);
 	atomic_inc(&rn->nr_alive);
+	atomic_inc(&rn->nr_of[key->trans->type]);
 
 	err = rds_cong_join(c);
 	if (err)
@@ -312,8 +320,9 @@ bool rds_conn_unlink(struct rds_conn *c)
 }
 
 /*
- * The next connection of the list, counted.  A connection stays on the list until it is
- * freed, so the one we hold marks our place even if it has left the table.
+ * The next connection of the list, counted.  A connection stays on the list as long as it is held,
+ * so the one we hold marks our place even if it has left the table; and hardly any that is listed
+ * is not held.
  */
 static struct rds_conn *conn_next(struct rds_net *rn, struct rds_conn *c)
 {
@@ -565,18 +574,6 @@ static void conn_kill(struct rds_conn *c, void *arg)
 		conn_destroy(c);
 }
 
-static bool conn_listed(struct rds_net *rn, const struct rds_transport *t)
-{
-	struct rds_conn *c;
-	bool found = false;
-
-	spin_lock_bh(&rn->lock);
-	list_for_each_entry(c, &rn->conn_list, net_node)
-		found |= c->key.trans == t;
-	spin_unlock_bh(&rn->lock);
-	return found;
-}
-
 /**
  * rds_conn_kill_net() - destroy the connections of a namespace
  * @rn: namespace
@@ -596,7 +593,7 @@ void rds_conn_kill_net(struct rds_net *rn, const struct rds_transport *t)
 		cancel_delayed_work_sync(&rn->gc);
 		wait_event(rn->idle, !atomic_read(&rn->nr_alive));
 	} else {
-		wait_event(rn->idle, !conn_listed(rn, t));
+		wait_event(rn->idle, !atomic_read(&rn->nr_of[t->type]));
 	}
 	/* Frees that wait for a grace period, and whoever woke us is still in a work. */
 	rcu_barrier();

@@ -128,9 +128,20 @@ struct rds_zrecord {
 };
 
 /**
+ * struct rds_sock_entry - an entry of rds_net.sockets
+ * @node: the list (rds_net.lock)
+ * @place: no socket, but how far somebody has walked the list, who has let go of the lock
+ */
+struct rds_sock_entry {
+	struct list_head node;
+	bool place;
+};
+
+/**
  * struct rds_sock - an AF_RDS socket
- * @sk: must be first; owned by its file, counted by ports table, messages, batches; its sk_node is
- *	in rds_net.sockets, sk_bind_node in rds_net.cong_waiters (rds_net.lock)
+ * @sk: must be first; owned by its file, counted by ports table, messages, batches; its
+ *	sk_bind_node is in rds_net.cong_waiters or cong_busy (rds_net.lock)
+ * @listed: rds_net.sockets
  * @port_node: rds_net.ports
  * @bound: written once under the socket lock by a successful bind, immutable afterwards;
  *	valid if @is_bound (acquire)
@@ -160,6 +171,7 @@ struct rds_zrecord {
  */
 struct rds_sock {
 	struct sock sk;
+	struct rds_sock_entry listed;
 	struct rhash_head port_node;
 	struct rds_addr bound;
 	struct rds_transport *trans;
@@ -393,7 +405,7 @@ struct rds_path {
 /**
  * struct rds_conn - a connection
  * @node: rds_net.conns
- * @net_node: rds_net.conn_list (rds_net.lock), until it is freed
+ * @net_node: rds_net.conn_list (rds_net.lock), until nobody holds it
  * @key: identity, immutable
  * @rn: namespace
  * @ref: table, users, works

@@ -534,9 +534,12 @@ void rds_expire_exit_net(struct rds_net *rn)
 	struct rds_conn_grave *g, *next;
 
 	cancel_delayed_work_sync(&rn->gc);
-	spin_lock_bh(&rn->lock);
-	list_for_each_entry_safe(g, next, &rn->grave_list, list)
+	/* Nobody else is there: one at a time, so that bottom halves run meanwhile. */
+	list_for_each_entry_safe(g, next, &rn->grave_list, list) {
+		spin_lock_bh(&rn->lock);
 		grave_remove(rn, g);
-	spin_unlock_bh(&rn->lock);
+		spin_unlock_bh(&rn->lock);
+		cond_resched();
+	}
 	rhashtable_destroy(&rn->graves);
 }

@@ -35,7 +35,6 @@ struct walk {
 	struct rds_net *rn;
 	struct rds_info_sink *sink;
 	bool known;		/* the transport that was asked is loaded */
-	int err;
 };
 
 /**
@@ -311,56 +310,53 @@ static void walk_paths(struct walk *w)
 	rds_conn_for_each(w->rn, conn_paths, w);
 }
 
-/*
- * The sockets of the namespace, counted, or NULL without memory; room is made with no
- * lock held.
- */
-static struct rds_sock **collect_socks(struct rds_net *rn, size_t *nr)
-{
-	struct rds_sock **socks = NULL;
-	size_t room = 0, n;
-	struct sock *sk;
+/* Sockets taken while the list is locked once: nobody else waits for more than these. */
+#define SOCKS_AT_ONCE	32
 
-	for (;;) {
-		spin_lock_bh(&rn->lock);
-		n = 0;
-		sk_for_each(sk, &rn->sockets)
-			n++;
-		if (n <= room)
-			break;
-		spin_unlock_bh(&rn->lock);
-		kvfree(socks);
-		room = n + n / 8 + 8;
-		socks = kvmalloc_array(room, sizeof(*socks), GFP_KERNEL_ACCOUNT);
-		if (!socks)
-			return NULL;
+/* The next sockets, counted, in front of which @at is then.  How many. */
+static unsigned int next_socks(struct rds_net *rn, struct rds_sock_entry *at,
+			       const struct rds_sock_entry *end, struct rds_sock **socks)
+{
+	struct list_head *pos = at->node.next;
+	unsigned int n = 0, steps;
+
+	lockdep_assert_held(&rn->lock);
+	for (steps = 0; steps < SOCKS_AT_ONCE && pos != &end->node; steps++, pos = pos->next) {
+		struct rds_sock_entry *e = list_entry(pos, struct rds_sock_entry, node);
+
+		if (e->place)
+			continue;
+		socks[n] = container_of(e, struct rds_sock, listed);
+		sock_hold(rds_rs_to_sk(socks[n++]));
 	}
-	*nr = n;
-	/* The newest comes first in the list, and last here. */
-	sk_for_each(sk, &rn->sockets) {
-		sock_hold(sk);
-		socks[--n] = rds_sk(sk);
-	}
-	spin_unlock_bh(&rn->lock);
-	return socks;
+	list_move_tail(&at->node, pos);
+	return n;
 }
 
+/* The sockets that are there when it begins, the oldest first; those that go meanwhile perhaps. */
 static void each_sock(struct walk *w, void (*fn)(struct walk *w, struct rds_sock *rs))
 {
-	struct rds_sock **socks;
-	size_t i, nr;
+	struct rds_sock_entry at = { .place = true }, end = { .place = true };
+	struct rds_sock *socks[SOCKS_AT_ONCE];
+	struct rds_net *rn = w->rn;
+	unsigned int i, n;
 
-	socks = collect_socks(w->rn, &nr);
-	if (!socks) {
-		w->err = -ENOMEM;
-		return;
-	}
-	for (i = 0; i < nr; i++) {
-		fn(w, socks[i]);
-		rds_sock_put(socks[i]);
+	spin_lock_bh(&rn->lock);
+	list_add(&at.node, &rn->sockets);
+	list_add_tail(&end.node, &rn->sockets);
+	while (at.node.next != &end.node) {
+		n = next_socks(rn, &at, &end, socks);
+		spin_unlock_bh(&rn->lock);
+		for (i = 0; i < n; i++) {
+			fn(w, socks[i]);
+			rds_sock_put(socks[i]);
+		}
 		cond_resched();
+		spin_lock_bh(&rn->lock);
 	}
-	kvfree(socks);
+	list_del(&at.node);
+	list_del(&end.node);
+	spin_unlock_bh(&rn->lock);
 }
 
 static void walk_socks(struct walk *w)
@@ -465,8 +461,6 @@ static int snapshot(struct walk *w, size_t limit)
 		s->total = 0;
 		w->known = true;
 		w->src->walk(w);
-		if (w->err)
-			return w->err;
 		if (s->total <= s->cap || s->total > limit)
 			return 0;
 		room = min(limit, s->total + s->total / 4);

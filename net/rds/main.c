@@ -61,8 +61,7 @@ static int __net_init init_net_part(struct net *net)
 		rn->generation = get_random_u32();
 	spin_lock_init(&rn->lock);
 	INIT_LIST_HEAD(&rn->conn_list);
-	INIT_HLIST_HEAD(&rn->sockets);
-	INIT_HLIST_HEAD(&rn->cong_waiters);
+	INIT_LIST_HEAD(&rn->sockets);
 	init_waitqueue_head(&rn->idle);
 
 	rds_sysctl_defaults(rn);

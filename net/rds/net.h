@@ -16,11 +16,15 @@
  * @node: list of all namespaces (main.c)
  * @ports: bound sockets by (address, port, scope); RCU read, rhashtable's own locks
  * @conns: connections by key; RCU read
- * @conn_list: all connections until they are freed (@lock)
+ * @conn_list: all connections until nobody holds them (@lock)
  * @maps: local congestion maps by address; RCU read
  * @lock: guards @conn_list, @sockets, @cong_waiters, insertion into @conns against @dying
- * @sockets: all sockets, by sk_node, newest first (info records)
+ * @sockets: all sockets and places of walkers, struct rds_sock_entry, oldest first (info records)
  * @cong_waiters: sockets that met ENOBUFS and wait for any map update, by sk_bind_node
+ * @cong_busy: those of them that @cong_work has not come to yet (@lock)
+ * @nr_cong_waiters: on both lists (@lock; peeked at)
+ * @cong_cleared: monitor bits that @cong_work has to report
+ * @cong_work: wakes the waiters, if they are many
  * @dying: set once under @lock at pre-exit; no connection is inserted afterwards
  * @nr_conns: connections in @conns
  * @cong_gen: changes of maps, those of our own on loopback too; poll compares it
@@ -36,6 +40,7 @@
  * @flow_bytes: memory of all rds_conn.flows (room.c)
  * @idle: woken when a connection has been freed
  * @nr_alive: connections not yet freed
+ * @nr_of: the same, of each transport
  * @sysctl: values, written by proc handlers, read anywhere with READ_ONCE
  * @ctl_header: registered table
  * @ctl_table: its copy
@@ -49,11 +54,16 @@ struct rds_net {
 	struct list_head conn_list;
 	struct rhashtable maps;
 	spinlock_t lock;
-	struct hlist_head sockets;
+	struct list_head sockets;
 	struct hlist_head cong_waiters;
+	struct hlist_head cong_busy;
+	unsigned int nr_cong_waiters;
+	atomic64_t cong_cleared;
+	struct work_struct cong_work;
 	bool dying;
 	atomic_t nr_conns;
 	atomic_t nr_alive;
+	atomic_t nr_of[RDS_TRANS_LOOP + 1];
 	atomic_t cong_gen;
 	struct delayed_work gc;
 	struct list_head lru;

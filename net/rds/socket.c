@@ -282,7 +282,7 @@ static int rds_release(struct socket *sock)
 	rn = rds_net(sock_net(sk));
 
 	spin_lock_bh(&rn->lock);
-	__sk_del_node_init(sk);
+	list_del_init(&rs->listed.node);
 	spin_unlock_bh(&rn->lock);
 	spin_lock_bh(&rs->rx.lock);
 	WRITE_ONCE(rs->rx.closed, true);
@@ -400,7 +400,7 @@ static int rds_create(struct net *net, struct socket *sock, int protocol, int ke
 	sock_prot_inuse_add(net, &rds_proto, 1);
 
 	spin_lock_bh(&rn->lock);
-	__sk_add_node(sk, &rn->sockets);
+	list_add_tail(&rds_sk(sk)->listed.node, &rn->sockets);
 	spin_unlock_bh(&rn->lock);
 	return 0;
 }
