@@ -8,8 +8,8 @@
 /* expire.c */
 void rds_conn_outlive(struct rds_conn *c);
 void rds_conn_remember(struct rds_path *p);
-bool rds_conn_may_create(struct rds_net *rn, bool incoming);
-int rds_conn_charge(struct rds_conn *c, bool incoming);
+bool rds_conn_may_create(struct rds_net *rn, enum rds_who who);
+int rds_conn_charge(struct rds_conn *c, enum rds_who who);
 void rds_conn_uncharge(struct rds_conn *c);
 int rds_expire_init_net(struct rds_net *rn);
 void rds_expire_exit_net(struct rds_net *rn);

@@ -235,7 +235,6 @@ static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *c)
 		old = rhashtable_lookup_get_insert_key(&rn->conns, &c->key, &c->node,
 						       conn_params);
 		if (!old) {
-			atomic_inc(&rn->nr_conns);
 			list_add_tail(&c->net_node, &rn->conn_list);
 			list_add_tail(&c->lru_node, &rn->lru);
 		} else if (!IS_ERR(old)) {
@@ -315,7 +314,6 @@ bool rds_conn_unlink(struct rds_conn *c)
 	list_del_init(&c->lru_node);
 	spin_unlock_bh(&rn->lock);
 	rds_conn_uncharge(c);
-	atomic_dec(&rn->nr_conns);
 	return true;
 }
 
@@ -363,25 +361,26 @@ void rds_conn_for_each(struct rds_net *rn, void (*fn)(struct rds_conn *c, void *
 /* ---- find or create -------------------------------------------------------- */
 
 static struct rds_conn *conn_create(struct rds_net *rn, const struct rds_conn_key *key,
-				    bool incoming)
+				    enum rds_who who)
 {
 	struct rds_conn *c, *old;
 
 	if (READ_ONCE(rn->dying))
 		return ERR_PTR(-ENETDOWN);
-	if (!rds_conn_may_create(rn, incoming))
+	if (!rds_conn_may_create(rn, who))
 		return ERR_PTR(-ENOSPC);
 	do {
 		c = conn_alloc(rn, key);
 		if (IS_ERR(c))
 			return c;
-		old = ERR_PTR(rds_conn_charge(c, incoming));
+		old = ERR_PTR(rds_conn_charge(c, who));
 		if (!old)
 			old = conn_insert(rn, c);
 		if (!old) {
 			rds_stat_inc(conn_created);
 			return c;
 		}
+		rds_conn_uncharge(c);	/* now, not when it is freed */
 		rds_conn_put(c);
 		cond_resched();
 	} while (old == ERR_PTR(-EAGAIN) || old == ERR_PTR(-EBUSY));
@@ -431,7 +430,7 @@ struct rds_conn *rds_conn_for_send(struct rds_sock *rs, const struct in6_addr *f
 		if (!rds_addr_is_local(net, faddr, scope))
 			key.trans = rs->trans;
 	}
-	c = conn_create(rn, &key, false);
+	c = conn_create(rn, &key, rds_quota_current(net));
 	return c == ERR_PTR(-ENOSPC) ? ERR_PTR(-ENOMEM) : c;
 }
 
@@ -467,7 +466,7 @@ struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *
 	if (t->caps & RDS_CAP_LOCAL_VIA_LOOP && rds_addr_is_local(net, faddr, scope) &&
 	    !conn_is_dialled(rn, &key))
 		return ERR_PTR(-EOPNOTSUPP);
-	return conn_create(rn, &key, true);
+	return conn_create(rn, &key, RDS_WHO_PEER);
 }
 
 /* ---- incoming links --------------------------------------------------------- */

@@ -447,8 +447,7 @@ struct rds_path {
  * @mprds_work: allocates paths, in process context; delayed only for lack of memory
  * @setup: serialises mprds set-up
  * @answered: the peer ever sent a valid frame
- * @incoming: counted in rds_net.nr_incoming
- * @user: who is charged for it, or NULL
+ * @claim: in rds_net.conn_quota
  * @destroy_work: destroys it once it was taken out of the table
  * @lru_node: rds_net.lru (rds_net.lock), while in the table
  * @lru_used: @last_used when it was last looked at
@@ -492,8 +491,8 @@ struct rds_conn {
 	struct mutex setup;
 
 	bool closing, going;
-	bool answered, incoming;
-	struct rds_conn_user *user;
+	bool answered;
+	struct rds_claim claim;
 	struct work_struct destroy_work;
 	struct list_head lru_node;
 	unsigned long lru_used;

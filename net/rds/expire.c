@@ -11,11 +11,7 @@
  * What a peer's repeats are recognised by outlives the connection in a small record.  Our own
  * numbers begin anew above all that were given up, so that the peer does not take a repeat of
  * them for an old message.
- *
- * Shares: one user without CAP_NET_ADMIN may not take the whole table, and neither may those
- * who dial us.
  */
-#include <linux/cred.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -27,18 +23,6 @@
 /* Connections looked at, and given up, in one attempt to make room. */
 #define CONN_SCAN		64
 #define CONN_RECLAIM		8
-
-/**
- * struct rds_conn_user - a user without privileges and the connections he made
- * @node: rds_net.users (rds_net.lock)
- * @uid: the user
- * @nr: connections
- */
-struct rds_conn_user {
-	struct list_head node;
-	kuid_t uid;
-	unsigned int nr;
-};
 
 /**
  * struct rds_conn_grave - what is remembered of a connection that was given up
@@ -392,96 +376,44 @@ static void conn_reclaim(struct rds_net *rn)
 
 /* ---- how many ------------------------------------------------------------------------ */
 
-/* A quarter is left to those who send. */
-static int incoming_share(int max)
-{
-	return max - max / 4;
-}
-
 /**
  * rds_conn_may_create() - is there room for one more connection?
  * @rn: namespace
- * @incoming: for a peer that dials us
+ * @who: for whom it is
  *
  * Gives up others before it says no.
  *
  * Context: process, may sleep.
- * Return: true if there is.
+ * Return: true if there may be; rds_conn_charge() decides.
  */
-bool rds_conn_may_create(struct rds_net *rn, bool incoming)
+bool rds_conn_may_create(struct rds_net *rn, enum rds_who who)
 {
-	int max = READ_ONCE(rn->sysctl.max_conns);
+	unsigned int max = READ_ONCE(rn->sysctl.max_conns);
 
-	if (atomic_read(&rn->nr_conns) >= max ||
-	    (incoming && atomic_read(&rn->nr_incoming) >= incoming_share(max)))
+	if (rds_quota_scarce(&rn->conn_quota, max, who))
 		conn_reclaim(rn);
 	/* Those on their way out cost memory too. */
-	if (atomic_read(&rn->nr_conns) < max && atomic_read(&rn->nr_alive) < 2LL * max + CONN_SCAN)
+	if (READ_ONCE(rn->conn_quota.nr) < max &&
+	    atomic_read(&rn->nr_alive) < 2LL * max + CONN_SCAN)
 		return true;
 	rds_stat_inc(conn_limit);
 	return false;
 }
 
-/* rn->lock held */
-static struct rds_conn_user *user_find(struct rds_net *rn, kuid_t uid)
-{
-	struct rds_conn_user *u;
-
-	list_for_each_entry(u, &rn->users, node)
-		if (uid_eq(u->uid, uid))
-			return u;
-	return NULL;
-}
-
-static int charge_user(struct rds_net *rn, struct rds_conn *c)
-{
-	struct rds_conn_user *u, *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
-	unsigned int max = READ_ONCE(rn->sysctl.max_conns);
-	int err = -ENOSPC;
-
-	if (!fresh)
-		return -ENOMEM;
-	fresh->uid = current_uid();
-	spin_lock_bh(&rn->lock);
-	u = user_find(rn, fresh->uid);
-	if (!u) {
-		u = fresh;
-		fresh = NULL;
-		list_add(&u->node, &rn->users);
-	}
-	if (u->nr < DIV_ROUND_UP(max, 2)) {
-		u->nr++;
-		c->user = u;
-		err = 0;
-	} else if (!u->nr) {
-		list_del(&u->node);
-		fresh = u;
-	}
-	spin_unlock_bh(&rn->lock);
-	kfree(fresh);
-	return err;
-}
-
 /**
- * rds_conn_charge() - count a new connection for who wants it
+ * rds_conn_charge() - count a new connection for whom it is
  * @c: the connection, not published
- * @incoming: a peer dialled us; else a user sends
+ * @who: for whom
  *
  * Context: process, may sleep.
  * Return: 0, -ENOSPC if the share is used up, -ENOMEM.
  */
-int rds_conn_charge(struct rds_conn *c, bool incoming)
+int rds_conn_charge(struct rds_conn *c, enum rds_who who)
 {
 	struct rds_net *rn = c->rn;
-	int max = READ_ONCE(rn->sysctl.max_conns), err = 0;
+	int err = rds_quota_claim(&rn->conn_quota, rn->net, READ_ONCE(rn->sysctl.max_conns), who,
+				  &c->claim);
 
-	if (incoming) {
-		c->incoming = true;
-		if (atomic_inc_return(&rn->nr_incoming) > incoming_share(max))
-			err = -ENOSPC;
-	} else if (!ns_capable_noaudit(rn->net->user_ns, CAP_NET_ADMIN)) {
-		err = charge_user(rn, c);
-	}
 	if (err == -ENOSPC)
 		rds_stat_inc(conn_share);
 	return err;
@@ -493,22 +425,7 @@ int rds_conn_charge(struct rds_conn *c, bool incoming)
  */
 void rds_conn_uncharge(struct rds_conn *c)
 {
-	struct rds_conn_user *u = c->user;
-	struct rds_net *rn = c->rn;
-
-	if (c->incoming)
-		atomic_dec(&rn->nr_incoming);
-	c->incoming = false;
-	c->user = NULL;
-	if (!u)
-		return;
-	spin_lock_bh(&rn->lock);
-	if (--u->nr)
-		u = NULL;
-	else
-		list_del(&u->node);
-	spin_unlock_bh(&rn->lock);
-	kfree(u);
+	rds_quota_release(&c->rn->conn_quota, &c->claim);
 }
 
 /* ---- namespace ------------------------------------------------------------------------ */
@@ -520,7 +437,7 @@ int rds_expire_init_net(struct rds_net *rn)
 	if (err)
 		return err;
 	INIT_LIST_HEAD(&rn->grave_list);
-	INIT_LIST_HEAD(&rn->users);
+	rds_quota_init(&rn->conn_quota);
 	INIT_LIST_HEAD(&rn->lru);
 	INIT_DELAYED_WORK(&rn->gc, conn_gc);
 	queue_delayed_work(system_long_wq, &rn->gc,

@@ -9,6 +9,8 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "quota.h"
+
 /**
  * struct rds_net - everything RDS keeps for one network namespace
  * @net: the namespace
@@ -26,16 +28,14 @@
  * @cong_cleared: monitor bits that @cong_work has to report
  * @cong_work: wakes the waiters, if they are many
  * @dying: set once under @lock at pre-exit; no connection is inserted afterwards
- * @nr_conns: connections in @conns
  * @cong_gen: changes of maps, those of our own on loopback too; poll compares it
  * @gc: expires idle connections
  * @lru: connections, those that were not looked at for the longest time first (@lock)
- * @users: who made connections, struct rds_conn_user (@lock)
+ * @conn_quota: connections that were made and are in @conns, or about to be, and for whom
  * @graves: records of connections that were given up (@lock to change)
  * @grave_list: the same, oldest first (@lock)
  * @nr_graves: their number (@lock)
  * @first_tx: sequence new paths begin with (@lock)
- * @nr_incoming: those of @conns that were made for peers that dialled us
  * @partial: bytes of messages that were received in part (room.c)
  * @flow_bytes: memory of all rds_conn.flows (room.c)
  * @idle: woken when a connection has been freed
@@ -61,18 +61,16 @@ struct rds_net {
 	atomic64_t cong_cleared;
 	struct work_struct cong_work;
 	bool dying;
-	atomic_t nr_conns;
 	atomic_t nr_alive;
 	atomic_t nr_of[RDS_TRANS_LOOP + 1];
 	atomic_t cong_gen;
 	struct delayed_work gc;
 	struct list_head lru;
-	struct list_head users;
+	struct rds_quota conn_quota;
 	struct rhashtable graves;
 	struct list_head grave_list;
 	int nr_graves;
 	u64 first_tx;
-	atomic_t nr_incoming;
 	atomic_long_t partial;
 	atomic_long_t flow_bytes;
 	wait_queue_head_t idle;

@@ -192,6 +192,14 @@ make_pair() {
 		ip -n "$1" link set veth0 up && ip -n "$2" link set veth0 up
 }
 
+# The guest's root is a chroot, and in a chroot no user namespace can be made:
+# put the tree over the root of a mount namespace of our own.
+no_chroot() {
+	unshare --mount --propagation private nsenter --mount=/proc/self/ns/mnt \
+		/bin/busybox sh -c 'mount --rbind /new / && exec chroot /new "$@"' sh \
+		/usr/bin/nsenter --mount=/proc/self/ns/mnt "$@"
+}
+
 moved() {
 	note "$(basename "$0" .sh): $MOVED messages moved and proven"
 }

@@ -4,14 +4,6 @@
 # Users without privileges, in a user and network namespace of their own.
 . "$(dirname "$0")/common.sh"
 
-# The guest's root is a chroot, and in a chroot no user namespace can be made:
-# put the tree over the root of a mount namespace of our own.
-no_chroot() {
-	unshare --mount --propagation private nsenter --mount=/proc/self/ns/mnt \
-		/bin/busybox sh -c 'mount --rbind /new / && exec chroot /new "$@"' sh \
-		/usr/bin/nsenter --mount=/proc/self/ns/mnt "$@"
-}
-
 # as_nobody CMD: run it unprivileged, in new user and net namespaces
 as_nobody() {
 	$UNROOT /usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups \
