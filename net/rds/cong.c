@@ -75,6 +75,7 @@ struct rds_cong_map *rds_cong_map_get(struct rds_net *rn, const struct in6_addr 
 	refcount_set(&map->ref, 1);
 	map->rn = rn;
 	map->clear_next = jiffies;
+	rds_quota_init(&map->ports);
 	INIT_DELAYED_WORK(&map->publish, map_publish_work);
 	spin_lock_init(&map->lock);
 	INIT_LIST_HEAD(&map->conns);

@@ -17,6 +17,7 @@
  * @nr_conns: their number
  * @clear_next: jiffies before which many of them are not told of a free port again
  * @publish: tells them, if they are many; counts as a user
+ * @ports: ports of the address that are bound, and for whom
  * @gen: number of times they were told so far
  * @looped: a loopback connection has tested it, and may be gone while its senders still wait
  * @wq: loopback senders waiting for a bit to clear
@@ -36,6 +37,7 @@ struct rds_cong_map {
 	unsigned int nr_conns;
 	unsigned long clear_next;
 	struct delayed_work publish;
+	struct rds_quota ports;
 	atomic_t gen;
 	bool looped;
 	wait_queue_head_t wq;

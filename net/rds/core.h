@@ -143,6 +143,7 @@ struct rds_sock_entry {
  *	sk_bind_node is in rds_net.cong_waiters or cong_busy (rds_net.lock)
  * @listed: rds_net.sockets
  * @port_node: rds_net.ports
+ * @port_claim: in rds_cong_map.ports
  * @bound: written once under the socket lock by a successful bind, immutable afterwards;
  *	valid if @is_bound (acquire)
  * @is_bound: release-stored last
@@ -173,6 +174,7 @@ struct rds_sock {
 	struct sock sk;
 	struct rds_sock_entry listed;
 	struct rhash_head port_node;
+	struct rds_claim port_claim;
 	struct rds_addr bound;
 	struct rds_transport *trans;
 	struct rds_cong_map *map;

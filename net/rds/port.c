@@ -5,6 +5,8 @@
  * Insertion is the test: rhashtable refuses a second entry with the same key, so there
  * is no look-then-insert window.  The table holds a reference on every socket in it, and
  * sockets are freed after a grace period, so a reader needs RCU only.
+ *
+ * The ports of an address are shared out (quota.c), or one user could have them all.
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
@@ -74,18 +76,8 @@ static int claim(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr 
 	return err == -EEXIST ? -EADDRINUSE : -ENOMEM;
 }
 
-/**
- * rds_port_bind() - enter a socket into the port table
- * @rn: namespace
- * @rs: socket, not in the table; its @bound is written, everything else that a
- *	receiver looks at must be set already
- * @a: address; port 0 asks for any free port
- * @port: the port it became
- *
- * Context: process, socket lock held.
- * Return: 0, -EADDRINUSE or -ENOMEM.
- */
-int rds_port_bind(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr *a, u16 *port)
+/* As asked for, or any free one. */
+static int port_choose(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr *a, u16 *port)
 {
 	u32 start, i;
 	int err;
@@ -107,6 +99,31 @@ int rds_port_bind(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr
 }
 
 /**
+ * rds_port_bind() - enter a socket into the port table
+ * @rn: namespace
+ * @rs: socket, not in the table; its @bound is written, everything else that a
+ *	receiver looks at, the map too, must be set already
+ * @a: address; port 0 asks for any free port
+ * @port: the port it became
+ *
+ * Context: process, socket lock held.
+ * Return: 0, -EADDRINUSE or -ENOMEM.
+ */
+int rds_port_bind(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr *a, u16 *port)
+{
+	struct rds_quota *q = &rs->map->ports;
+	int err;
+
+	err = rds_quota_claim(q, rn->net, PORT_COUNT, rds_quota_current(rn->net), &rs->port_claim);
+	if (err)
+		return err == -ENOSPC ? -EADDRINUSE : err;
+	err = port_choose(rn, rs, a, port);
+	if (err)
+		rds_quota_release(q, &rs->port_claim);
+	return err;
+}
+
+/**
  * rds_port_unbind() - take a socket out of the port table
  * @rn: namespace
  * @rs: socket, the caller holds a reference; harmless if it is not in the table
@@ -115,8 +132,10 @@ void rds_port_unbind(struct rds_net *rn, struct rds_sock *rs)
 {
 	if (!rds_is_bound(rs))
 		return;
-	if (!rhashtable_remove_fast(&rn->ports, &rs->port_node, port_params))
-		sock_put(&rs->sk);
+	if (rhashtable_remove_fast(&rn->ports, &rs->port_node, port_params))
+		return;
+	rds_quota_release(&rs->map->ports, &rs->port_claim);
+	sock_put(&rs->sk);
 }
 
 /**

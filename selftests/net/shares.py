@@ -2,11 +2,13 @@
 """Users, and peers, who take as many connections as they get; driven by shares.sh.
 
 Usage: shares.py user UID ADDRESS NET COUNT
+       shares.py ports UID ADDRESS MOST
        shares.py subordinates OWNER ADDRESS NET COUNT
        shares.py peers PREFIX VICTIM COUNT
 """
 import ctypes
 import os
+import resource
 import socket
 import struct
 import sys
@@ -39,6 +41,22 @@ def user(uid, addr, net, count):
     say("accepted", n)
     time.sleep(600)
     del s
+
+
+def ports(uid, addr, most):
+    """As many ports of an address as there are to be had."""
+    keep, most = [], int(most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (70000, 70000))
+    os.setuid(int(uid))
+    try:
+        while len(keep) < most:
+            keep.append(socket.socket(21, socket.SOCK_SEQPACKET))
+            keep[-1].bind((addr, 0))
+        say("accepted", most)
+    except OSError as e:
+        say(e)
+        say("accepted", len(keep) - 1)
+    time.sleep(600)
 
 
 def mapped(owner, ready, go):
