@@ -12,7 +12,10 @@
  * numbers begin anew above all that were given up, so that the peer does not take a repeat of
  * them for an old message.
  */
+#include <linux/jhash.h>
+#include <linux/random.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 
 #include "core.h"
 
@@ -27,8 +30,9 @@
 /**
  * struct rds_conn_grave - what is remembered of a connection that was given up
  * @node: rds_net.graves
- * @list: rds_net.grave_list (rds_net.lock), oldest first
+ * @list: rds_grave_block.list (rds_net.lock), oldest first
  * @rcu: freed after a grace period
+ * @block: in which of rds_net.grave_blocks it is
  * @key: the connection's
  * @peer_gen: generation of the peer's instance
  * @paths: path count of a peer whose ports tell the path, else 0
@@ -39,6 +43,7 @@ struct rds_conn_grave {
 	struct rhash_head node;
 	struct list_head list;
 	struct rcu_head rcu;
+	u8 block;
 	struct rds_conn_key key;
 	u32 peer_gen;
 	u32 paths;
@@ -55,13 +60,54 @@ static const struct rhashtable_params grave_params = {
 
 /* ---- what is remembered ---------------------------------------------------------- */
 
-/* rn->lock held */
+/*
+ * Peers whose addresses begin alike are likely to be one party.  The blocks are large: whoever has
+ * many addresses has them within one, and who is in it has to put up with him.
+ */
+static unsigned int grave_block(const struct rds_net *rn, const struct in6_addr *a)
+{
+	u32 h;
+
+	if (ipv6_addr_v4mapped(a))
+		h = jhash_1word((__force u32)(a->s6_addr32[3] & htonl(0xffff0000)), rn->grave_seed);
+	else
+		h = jhash_2words((__force u32)a->s6_addr32[0], (__force u32)a->s6_addr16[2],
+				 rn->grave_seed);
+	return h % RDS_GRAVE_BLOCKS;
+}
+
+static void grave_add(struct rds_net *rn, struct rds_conn_grave *g)
+{
+	struct rds_grave_block *b;
+
+	lockdep_assert_held(&rn->lock);
+	g->block = grave_block(rn, &g->key.faddr);
+	b = &rn->grave_blocks[g->block];
+	list_add_tail(&g->list, &b->list);
+	b->nr++;
+	rn->nr_graves++;
+}
+
 static void grave_remove(struct rds_net *rn, struct rds_conn_grave *g)
 {
+	lockdep_assert_held(&rn->lock);
 	rhashtable_remove_fast(&rn->graves, &g->node, grave_params);
 	list_del(&g->list);
+	rn->grave_blocks[g->block].nr--;
 	rn->nr_graves--;
 	kfree_rcu(g, rcu);
+}
+
+/* Too many: the oldest one of those who have most. */
+static void grave_push_out(struct rds_net *rn)
+{
+	struct rds_grave_block *b = rn->grave_blocks;
+	unsigned int i;
+
+	for (i = 1; i < RDS_GRAVE_BLOCKS; i++)
+		if (rn->grave_blocks[i].nr > b->nr)
+			b = &rn->grave_blocks[i];
+	grave_remove(rn, list_first_entry(&b->list, struct rds_conn_grave, list));
 }
 
 /* New connections begin above what this one has reached. */
@@ -145,8 +191,7 @@ static bool conn_bury(struct rds_conn *c, struct rds_conn_grave *g)
 		kfree(g);
 		g = NULL;
 	} else {
-		list_add_tail(&g->list, &rn->grave_list);
-		rn->nr_graves++;
+		grave_add(rn, g);
 	}
 	spin_unlock_bh(&rn->lock);
 
@@ -157,7 +202,7 @@ static bool conn_bury(struct rds_conn *c, struct rds_conn_grave *g)
 	if (!ours && g && rhashtable_lookup_fast(&rn->graves, &c->key, grave_params) == g)
 		grave_remove(rn, g);
 	else if (rn->nr_graves > READ_ONCE(rn->sysctl.max_conns))
-		grave_remove(rn, list_first_entry(&rn->grave_list, struct rds_conn_grave, list));
+		grave_push_out(rn);
 	spin_unlock_bh(&rn->lock);
 	return ours;
 }
@@ -433,10 +478,13 @@ void rds_conn_uncharge(struct rds_conn *c)
 int rds_expire_init_net(struct rds_net *rn)
 {
 	int err = rhashtable_init(&rn->graves, &grave_params);
+	unsigned int i;
 
 	if (err)
 		return err;
-	INIT_LIST_HEAD(&rn->grave_list);
+	rn->grave_seed = get_random_u32();
+	for (i = 0; i < RDS_GRAVE_BLOCKS; i++)
+		INIT_LIST_HEAD(&rn->grave_blocks[i].list);
 	rds_quota_init(&rn->conn_quota);
 	INIT_LIST_HEAD(&rn->lru);
 	INIT_DELAYED_WORK(&rn->gc, conn_gc);
@@ -449,14 +497,17 @@ int rds_expire_init_net(struct rds_net *rn)
 void rds_expire_exit_net(struct rds_net *rn)
 {
 	struct rds_conn_grave *g, *next;
+	unsigned int i;
 
 	cancel_delayed_work_sync(&rn->gc);
 	/* Nobody else is there: one at a time, so that bottom halves run meanwhile. */
-	list_for_each_entry_safe(g, next, &rn->grave_list, list) {
-		spin_lock_bh(&rn->lock);
-		grave_remove(rn, g);
-		spin_unlock_bh(&rn->lock);
-		cond_resched();
+	for (i = 0; i < RDS_GRAVE_BLOCKS; i++) {
+		list_for_each_entry_safe(g, next, &rn->grave_blocks[i].list, list) {
+			spin_lock_bh(&rn->lock);
+			grave_remove(rn, g);
+			spin_unlock_bh(&rn->lock);
+			cond_resched();
+		}
 	}
 	rhashtable_destroy(&rn->graves);
 }

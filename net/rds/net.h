@@ -11,6 +11,18 @@
 
 #include "quota.h"
 
+#define RDS_GRAVE_BLOCKS	64
+
+/**
+ * struct rds_grave_block - records of connections to peers whose addresses begin alike
+ * @list: struct rds_conn_grave, oldest first
+ * @nr: their number
+ */
+struct rds_grave_block {
+	struct list_head list;
+	unsigned int nr;
+};
+
 /**
  * struct rds_net - everything RDS keeps for one network namespace
  * @net: the namespace
@@ -33,7 +45,8 @@
  * @lru: connections, those that were not looked at for the longest time first (@lock)
  * @conn_quota: connections that were made and are in @conns, or about to be, and for whom
  * @graves: records of connections that were given up (@lock to change)
- * @grave_list: the same, oldest first (@lock)
+ * @grave_blocks: the same, by the beginning of the peer's address (@lock)
+ * @grave_seed: random, which block that is
  * @nr_graves: their number (@lock)
  * @first_tx: sequence new paths begin with (@lock)
  * @partial: bytes of messages that were received in part (room.c)
@@ -68,7 +81,8 @@ struct rds_net {
 	struct list_head lru;
 	struct rds_quota conn_quota;
 	struct rhashtable graves;
-	struct list_head grave_list;
+	struct rds_grave_block grave_blocks[RDS_GRAVE_BLOCKS];
+	u32 grave_seed;
 	int nr_graves;
 	u64 first_tx;
 	atomic_long_t partial;

@@ -32,16 +32,20 @@ gone() {
 	n3 sysctl -qw net.rds.idle_conn_timeout_ms=1000 && busywait 40 at_most n3 0
 }
 
+# repeated PORT COMMAND...: a peer sends, its connection goes, the command, and it sends it again
 repeated() {
-	local old
+	local old port=$1
+	shift
 
+	rm -f "$T/fifo"
 	mkfifo "$T/fifo"
-	n3 python3 -ISu "$PY" receiver 10.1.0.3 7000 2 60 >"$T/reader" 2>&1 <<<"" &
+	n3 python3 -ISu "$PY" receiver 10.1.0.3 "$port" 2 60 >"$T/reader" 2>&1 <<<"" &
 	busywait 15 said reader bound || return 1
-	n1 python3 -ISu "$PY" twice 10.1.0.1 10.1.0.3 7000 >"$T/twice" 2>&1 <"$T/fifo" &
+	n1 python3 -ISu "$PY" twice 10.1.0.1 10.1.0.3 "$port" >"$T/twice" 2>&1 <"$T/fifo" &
 	exec 9>"$T/fifo"
 	busywait 20 said twice gone || return 1
-	busywait 40 at_most n3 0 || return 1
+	n3 sysctl -qw net.rds.idle_conn_timeout_ms=1000 && busywait 40 at_most n3 0 || return 1
+	"$@" || return 1
 	old=$(counter n3 recv_drop_old_seq)
 	echo >&9
 	exec 9>&-
@@ -79,9 +83,11 @@ busywait 10 sh -c "[ \$(ip netns exec n1 '$BIN/rds-info' -n | grep -c 10.1.0.250
 
 check "a peer answers" duplex before n2 10.1.0.2 n3 10.1.0.3 50
 check "it goes, and the connection expires" gone
-check "what was received before that is recognised" repeated
+check "what was received before that is recognised" repeated 7000 true
 n3 sysctl -qw net.rds.max_conns=20
 check "$VISITORS peers pass through a table of 20" visited
+check "they have pushed out no record but their own" repeated 7001 visited
+n3 sysctl -qw net.rds.idle_conn_timeout_ms=60000
 limited=$(counter n3 conn_share)
 check "one user gets half of it" sprayed one 1000 5100 5 10
 check "root is not held up by him" sprayed root 0 5200 1 20
