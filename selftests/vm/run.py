@@ -64,7 +64,12 @@ def check(args):
     for kernel, outcome in board.late() if not args.soak else ():
         checks[kernel].again(outcome)
     board.summary()
-    say(board.totals())
+    kept = os.environ.get("RDS_TOTALS")
+    if kept:        # .ci/run has the last word, after make
+        with open(kept, "w") as f:
+            f.write(board.totals() + "\n")
+    else:
+        say(board.totals())
     return 1 if board.failed() or (len(checks) > 1 and not board.passed()) else 0
 
 
