@@ -14,8 +14,8 @@
  * Who may run what on a path.  start(), stop() and send() run in process context, may
  * sleep, and are serialised by the path's link mutex, which the core holds around
  * them.  Upcalls never take that mutex and never call back into the transport, but for
- * resume(), mr_sync() and mr_unmap(), under locks of the core; so they may be made from
- * softirq and under those locks of the transport that these three do not take.
+ * mr_sync() and mr_unmap(), under locks of the core; so they may be made from
+ * softirq and under those locks of the transport that these two do not take.
  */
 #ifndef _NET_RDS_H
 #define _NET_RDS_H
@@ -113,12 +113,15 @@ struct rds_incoming;
  * @read: copy @n payload bytes from offset @off into @to; process context (may fault)
  *	or any context when @to is a kernel iterator; 0 or -EFAULT
  * @free: free the object; any context
- * @owner: module of the two, if not the core's: a message on a queue keeps it, because the
+ * @shared: how much of the @truesize of @inc is that of @prev, too, which is in front of it on the
+ *	same queue and has the same operations; under a lock of the core.  NULL: nothing ever is
+ * @owner: module of these, if not the core's: a message on a queue keeps it, because the
  *	socket may be another transport's
  */
 struct rds_inc_ops {
 	int (*read)(struct rds_incoming *inc, size_t off, struct iov_iter *to, size_t n);
 	void (*free)(struct rds_incoming *inc);
+	u32 (*shared)(const struct rds_incoming *prev, const struct rds_incoming *inc);
 	struct module *owner;
 };
 
@@ -142,15 +145,18 @@ enum rds_rx_clock {
  * @stamp: real time of arrival if the socket asked for it, else 0
  * @trace: clock readings, all zero unless rds_rx_tracing()
  * @len: payload bytes
- * @charge: bytes of memory charged to the socket
+ * @truesize: memory that is free when the message is: its own, and what it pins; on a queue but
+ *	for what it shares with the next one
  * @scope: interface of a link-local sender, else 0
  * @sport: sender's port, host order
  * @dport: receiver's port, host order
  * @tos: type of service of the connection
  * @counted: it holds @ops->owner
+ * @charged: @truesize is charged to the socket
+ * @spilled: it is on the account of the namespace, since the queue had no room
  *
- * The transport fills @ops and, while rds_rx_tracing(), @trace[0..1]; the core the rest.
- * Immutable once it is on a socket's queue.
+ * The transport fills @ops, @truesize and, while rds_rx_tracing(), @trace[0..1]; the core
+ * the rest.  But for the charge immutable once it is on a socket's queue.
  */
 struct rds_incoming {
 	struct list_head node;
@@ -162,15 +168,17 @@ struct rds_incoming {
 	ktime_t stamp;
 	u64 trace[RDS_NR_RX_CLOCKS];
 	u32 len;
-	u32 charge;
+	u32 truesize;
 	u32 scope;
 	u16 sport;
 	u16 dport;
 	u8 tos;
 	bool counted;
+	bool charged;
+	bool spilled;
 };
 
-void rds_inc_init(struct rds_incoming *inc, const struct rds_inc_ops *ops);
+void rds_inc_init(struct rds_incoming *inc, const struct rds_inc_ops *ops, size_t truesize);
 struct rds_incoming *rds_inc_alloc_linear(u32 len, gfp_t gfp, u8 **data);
 void rds_inc_put(struct rds_incoming *inc);
 
@@ -223,9 +231,6 @@ struct rds_stat_desc {
  *	sleep, link mutex held, path UP.  0: nothing left that could be sent now (all
  *	taken, or rds_path_kick() will follow when there is room); negative: link is dead
  * @discard: forget a link parked for this path (refused, or the path is going away)
- * @resume: a message that rds_path_may_take() refused can be taken now, or may be: read on.
- *	Any context, under a lock of the core: queue a work.  Needed by who calls
- *	rds_path_may_take()
  * @info: write the transport's info records for @opt in namespace @net; may sleep
  * @tos_map: wire TOS for the value an application gave; NULL: SIOCRDSSETTOS is not understood
  */
@@ -246,7 +251,6 @@ struct rds_transport {
 	unsigned long (*stop)(struct rds_path *p, bool abort);
 	int (*send)(struct rds_path *p);
 	void (*discard)(struct rds_path *p);
-	void (*resume)(struct rds_path *p);
 	void (*info)(struct net *net, int opt, struct rds_info_sink *sink);
 	u8 (*tos_map)(u8 tos);
 };
@@ -380,7 +384,6 @@ int rds_path_blank(struct rds_path *p);
  * @bytes: their payload bytes
  * @nr: their number
  * @port: their destination port
- * @forced: the link goes away: what it has received must be taken now or never
  */
 struct rds_rx_batch {
 	struct rds_sock *rs;
@@ -388,7 +391,6 @@ struct rds_rx_batch {
 	u64 bytes;
 	u32 nr;
 	u16 port;
-	bool forced;
 };
 
 static inline void rds_rx_batch_init(struct rds_rx_batch *b)
@@ -406,14 +408,9 @@ void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
 void rds_path_deliver_done(struct rds_path *p, struct rds_rx_batch *b);
 
 /*
- * Room.  rds_path_may_take(): is there room for the message behind @h?  False: leave it with
- * the peer until resume() is called, or stop().  After the last pass and before stop() waits
- * for what resume() queued it calls rds_path_unstall().
- * rds_path_charge(): @n more bytes of a message that is not complete yet; false if the
+ * rds_path_charge(): @n more bytes of memory of a message that is not complete yet; false if the
  * namespace holds too many of them and not @force.
  */
-bool rds_path_may_take(struct rds_path *p, const struct rds_hdr *h, struct rds_rx_batch *b);
-void rds_path_unstall(struct rds_path *p);
 bool rds_path_charge(struct rds_path *p, u32 n, bool force);
 void rds_path_uncharge(struct rds_path *p, u32 n);
 

@@ -15,10 +15,13 @@ int rds_expire_init_net(struct rds_net *rn);
 void rds_expire_exit_net(struct rds_net *rn);
 
 /* room.c */
-/* How far above its limit a queue may get by links that go away. */
-#define RDS_RX_FORCED		8
 u64 rds_rx_limit(const struct rds_sock *rs);
-void rds_rx_resume(struct rds_sock *rs);		/* rx.lock held */
+u8 rds_spill_user(const struct rds_sock *rs);
+/* rx.lock held */
+bool rds_rx_has_room(const struct rds_sock *rs, bool charged);
+bool rds_rx_is_short(const struct rds_sock *rs);
+bool rds_rx_spill(struct rds_sock *rs, u32 size);
+void rds_rx_unspill(struct rds_sock *rs, u32 size);
 bool rds_flow_charge(struct rds_conn *c, u16 sport);
 void rds_flow_uncharge(struct rds_conn *c);
 unsigned long rds_peer_bytes_default(void);

@@ -202,8 +202,7 @@ static bool cong_as_before(const struct rds_sock *rs)
 	u64 rcvbuf = rds_rcvbuf(rs), mem = READ_ONCE(rs->rx.mem);
 
 	return !READ_ONCE(rs->rx.congested) && READ_ONCE(rs->rx.bytes) <= rcvbuf &&
-	       (mem <= RX_MEM_MIN || mem <= RX_MEM_FACTOR * rcvbuf) &&
-	       list_empty_careful(&rs->rx.stalled);
+	       (mem <= RX_MEM_MIN || mem <= RX_MEM_FACTOR * rcvbuf);
 }
 
 /**
@@ -238,8 +237,6 @@ void rds_cong_update(struct rds_sock *rs)
 		else
 			clear_bit(MAP_BIT(rs->bound.port), rs->map->bits);
 	}
-	if (!list_empty(&rs->rx.stalled))
-		rds_rx_resume(rs);
 	spin_unlock_bh(&rs->rx.lock);
 	if (now == was)
 		return;

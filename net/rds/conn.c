@@ -142,7 +142,6 @@ struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index)
 	rds_message_settle_outside(&p->lock);
 	INIT_LIST_HEAD(&p->queue);
 	INIT_LIST_HEAD(&p->sent);
-	INIT_LIST_HEAD(&p->stall_node);
 	INIT_LIST_HEAD(&p->held_node);
 	rds_conn_remember(p);
 	mutex_init(&p->link);

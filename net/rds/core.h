@@ -15,8 +15,8 @@
  *   lock_sock(rds) is taken alone, for bind, connect and options.
  * Never two of these, but for the pairs listed in Documentation/locking.rst, each with its
  * reason where it is.
- * Final puts, user copies and transport calls happen outside spinlocks, but for two calls that
- * are named there.
+ * Final puts, user copies and transport calls happen outside spinlocks, but for one call that
+ * is named there.
  */
 #ifndef _RDS_CORE_H
 #define _RDS_CORE_H
@@ -79,9 +79,10 @@ struct rds_notifier {
  * @queue: incoming messages
  * @bytes: their payload bytes
  * @nr: their number
- * @mem: what they cost with their descriptors
- * @stalled: paths that stopped reading because @mem is above the limit (room.c)
- * @refused: the last message was not charged, memory is short
+ * @mem: memory that they keep
+ * @spilled: as much of it is on the namespace's account (room.c)
+ * @spill_user: index into rds_net.spill_users; immutable
+ * @overrun: a message was dropped, and the reader told, since the queue was last short
  * @notes: rds_notifier, oldest first
  * @nr_notes: their number
  * @zrecords: rds_zrecord, completions of zero-copy sends, oldest first
@@ -99,8 +100,9 @@ struct rds_rx {
 	struct list_head queue;
 	u64 bytes;
 	u64 mem;
-	struct list_head stalled;
-	bool refused;
+	u64 spilled;
+	u8 spill_user;
+	bool overrun;
 	bool congested;
 	bool closed;
 	struct list_head notes;
@@ -264,6 +266,7 @@ struct rds_message *rds_message_zerocopy(struct rds_sock *rs, struct iov_iter *f
 					 u32 cookie, int *err);
 struct rds_message *rds_message_control(gfp_t gfp);	/* ping, pong */
 void rds_message_unpin(struct rds_message *m);
+size_t rds_message_truesize(const struct rds_message *m);
 int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *to, size_t n);
 bool rds_tx_writable(const struct rds_sock *rs);
 bool rds_tx_admit(struct rds_sock *rs, u32 len);
@@ -346,9 +349,6 @@ struct rds_conn_key {
  * @pump_work: runs send()
  * @timer: reconnect
  * @gone: completed in state GONE
- * @stall_rs: socket whose full queue the link waits for, counted, or NULL (room.c); one
- *	caller at a time, as rds_path_deliver()
- * @stall_node: rds_rx.stalled of @stall_rs (its rx.lock)
  * @priv: transport's private data, path_priv_size bytes; with it most paths are just below 1 KiB
  */
 struct rds_path {
@@ -391,8 +391,6 @@ struct rds_path {
 	struct work_struct pump_work;
 	struct delayed_work timer;
 	struct completion gone;
-	struct rds_sock *stall_rs;
-	struct list_head stall_node;
 	struct rds_sock *sender;
 	struct rds_holder *holder;
 	struct list_head held_node;
@@ -592,8 +590,6 @@ void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const stru
 void rds_recv_flush(struct rds_rx_batch *b);
 bool rds_rx_ready(struct rds_sock *rs);
 void rds_rx_purge(struct rds_sock *rs);
-void rds_recv_target(struct rds_net *rn, const struct in6_addr *dst, u16 port, u32 scope,
-		     struct rds_rx_batch *b);
 
 /* notify.c */
 void rds_notify_zcopy(struct rds_pin *pin);

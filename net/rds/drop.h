@@ -18,7 +18,7 @@
  * @RDS_DROP_PONG_LIMIT: too many unanswered pings of this peer
  * @RDS_DROP_PONG_NOMEM: no memory for the answer to a ping
  * @RDS_DROP_PONG_CONGESTED: the pinging port is congested
- * @RDS_DROP_FULL: the receive queue is far above its limit and the link is going away
+ * @RDS_DROP_FULL: the receive queue has no room, nor the namespace for what it cannot take
  * @RDS_DROP_EXPIRED: the connection was destroyed with the message, or the answer, on it
  * @RDS_DROP_CANCELLED: RDS_CANCEL_SENT_TO
  * @RDS_DROP_CLOSED: the sending socket was closed

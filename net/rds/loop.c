@@ -80,7 +80,7 @@ static void loop_deliver(struct rds_path *p, struct loop_inc *l, struct rds_mess
 		kfree(l);
 		return;
 	}
-	rds_inc_init(&l->inc, &loop_inc_ops);
+	rds_inc_init(&l->inc, &loop_inc_ops, sizeof(*l) + rds_message_truesize(m));
 	l->m = m;
 	l->inc.len = m->len;
 	l->inc.seq = m->seq;

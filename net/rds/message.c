@@ -216,6 +216,27 @@ void rds_message_hdr(const struct rds_message *m, u8 out[RDS_HDR_LEN])
 	rds_hdr_build(out, &h);
 }
 
+/**
+ * rds_message_truesize() - memory that a message keeps
+ * @m: the message
+ *
+ * Context: any.
+ */
+size_t rds_message_truesize(const struct rds_message *m)
+{
+	size_t size = sizeof(*m);
+	unsigned int i;
+
+	if (!m->nr_bvec)
+		return kmalloc_size_roundup(size + m->len);
+	if (!m->pin)
+		size += DIV_ROUND_UP(m->len, PAGE_SIZE) * sizeof(struct bio_vec);
+	size = kmalloc_size_roundup(size);
+	for (i = 0; i < m->nr_bvec; i++)
+		size += m->pin ? PAGE_SIZE : page_size(m->bvec[i].bv_page);
+	return size;
+}
+
 /* Only user pages can be in high memory; the others need not be copied page by page. */
 static size_t bvec_read(const struct bio_vec *bv, size_t off, size_t n, struct iov_iter *to)
 {

@@ -23,6 +23,8 @@ struct rds_grave_block {
 	unsigned int nr;
 };
 
+#define RDS_SPILL_USERS	64
+
 /**
  * struct rds_net - everything RDS keeps for one network namespace
  * @net: the namespace
@@ -49,7 +51,9 @@ struct rds_grave_block {
  * @grave_seed: random, which block that is
  * @nr_graves: their number (@lock)
  * @first_tx: sequence new paths begin with (@lock)
- * @partial: bytes of messages that were received in part (room.c)
+ * @partial: memory of messages that were received in part (room.c)
+ * @spilled: memory of messages on receive queues above their limit (room.c)
+ * @spill_users: the same by user, several together
  * @flow_bytes: memory of all rds_conn.flows (room.c)
  * @idle: woken when a connection has been freed
  * @nr_alive: connections not yet freed
@@ -86,6 +90,8 @@ struct rds_net {
 	int nr_graves;
 	u64 first_tx;
 	atomic_long_t partial;
+	atomic_long_t spilled;
+	atomic_long_t spill_users[RDS_SPILL_USERS];
 	atomic_long_t flow_bytes;
 	wait_queue_head_t idle;
 	struct {

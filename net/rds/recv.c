@@ -2,10 +2,10 @@
 /*
  * Receive: from a complete message to a socket's queue, and recvmsg().
  *
- * Delivery runs in any context and never fails for lack of room: what a peer had
- * acknowledged is kept, and a queue over its limit is announced as congested.  Messages
- * of one receive pass for one socket are collected in a batch and queued with one lock
- * and one wake-up.
+ * Delivery runs in any context.  A queue over its receive buffer is announced as congested, but
+ * what comes is kept until it is far above that (room.c); beyond it is dropped, and the reader
+ * told.  Messages of one receive pass for one socket are collected in a batch and queued with one
+ * lock and one wake-up.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -44,13 +44,15 @@ static const struct rds_inc_ops linear_ops = {
  * rds_inc_init() - initialise the core's part of an incoming message
  * @inc: the object
  * @ops: payload access
+ * @truesize: memory of the object
  */
-void rds_inc_init(struct rds_incoming *inc, const struct rds_inc_ops *ops)
+void rds_inc_init(struct rds_incoming *inc, const struct rds_inc_ops *ops, size_t truesize)
 {
 	memset(inc, 0, sizeof(*inc));
 	INIT_LIST_HEAD(&inc->node);
 	refcount_set(&inc->ref, 1);
 	inc->ops = ops;
+	inc->truesize = truesize;
 }
 
 /**
@@ -63,11 +65,13 @@ void rds_inc_init(struct rds_incoming *inc, const struct rds_inc_ops *ops)
  */
 struct rds_incoming *rds_inc_alloc_linear(u32 len, gfp_t gfp, u8 **data)
 {
-	struct linear_inc *l = kmalloc(struct_size(l, data, len), gfp);
+	struct linear_inc *l;
+	size_t size = struct_size(l, data, len);
 
+	l = kmalloc(size, gfp);
 	if (!l)
 		return NULL;
-	rds_inc_init(&l->inc, &linear_ops);
+	rds_inc_init(&l->inc, &linear_ops, kmalloc_size_roundup(size));
 	*data = l->data;
 	return &l->inc;
 }
@@ -92,55 +96,115 @@ void rds_inc_put(struct rds_incoming *inc)
 /* ---- memory of the socket (rx.lock held) -------------------------------------- */
 
 /* Charge the socket, and through it its cgroup.  A refusal is counted, not obeyed. */
-static void rx_charge(struct sock *sk, struct rds_incoming *inc)
+static bool rx_charge(struct sock *sk, int size)
 {
-	struct rds_rx *rx = &rds_sk(sk)->rx;
-	int size = sizeof(*inc) + inc->len;
-
-	rx->mem += size;
-	rx->refused = false;
+	rds_sk(sk)->rx.mem += size;
 	if (size > sk->sk_forward_alloc &&
 	    !__sk_mem_schedule(sk, size - sk->sk_forward_alloc, SK_MEM_RECV)) {
-		inc->charge = 0;
-		rx->refused = true;
 		rds_stat_inc(recv_uncharged);
-		return;
+		return false;
 	}
 	sk_mem_charge(sk, size);
 	atomic_add(size, &sk->sk_rmem_alloc);
-	inc->charge = size;
+	return true;
 }
 
-static void rx_uncharge(struct sock *sk, struct rds_incoming *inc)
+static void rx_uncharge(struct sock *sk, int size, bool charged)
 {
-	rds_sk(sk)->rx.mem -= sizeof(*inc) + inc->len;
-	if (!inc->charge)
+	rds_sk(sk)->rx.mem -= size;
+	if (!charged)
 		return;
-	atomic_sub(inc->charge, &sk->sk_rmem_alloc);
-	sk_mem_uncharge(sk, inc->charge);
-	inc->charge = 0;
+	atomic_sub(size, &sk->sk_rmem_alloc);
+	sk_mem_uncharge(sk, size);
+}
+
+static void rx_add(struct rds_sock *rs, const struct rds_incoming *inc)
+{
+	rs->rx.bytes += inc->len;
+	rs->rx.nr++;
+}
+
+static void rx_remove(struct rds_sock *rs, struct rds_incoming *inc)
+{
+	rs->rx.bytes -= inc->len;
+	rs->rx.nr--;
+	rx_uncharge(rds_rs_to_sk(rs), inc->truesize, inc->charged);
+	if (inc->spilled)
+		rds_rx_unspill(rs, inc->truesize);
+	inc->spilled = false;
+	if (unlikely(rs->rx.overrun) && rds_rx_is_short(rs))
+		rs->rx.overrun = false;
+}
+
+/*
+ * May @inc join the queue?  It is charged with what it pins and the last one there does not.  What
+ * both pin is from then on @inc's: the other one will be read first.
+ */
+static bool rx_admit(struct rds_sock *rs, struct rds_incoming *inc)
+{
+	struct rds_incoming *last = list_empty(&rs->rx.queue) ? NULL :
+				    list_last_entry(&rs->rx.queue, struct rds_incoming, node);
+	u32 shared = 0, size;
+
+	if (last && inc->ops->shared && inc->ops == last->ops)
+		shared = inc->ops->shared(last, inc);
+	size = inc->truesize - shared;
+	inc->charged = rx_charge(rds_rs_to_sk(rs), size);
+	inc->spilled = !rds_rx_has_room(rs, inc->charged);
+	if (unlikely(inc->spilled)) {
+		if (!rds_rx_spill(rs, size)) {
+			rx_uncharge(rds_rs_to_sk(rs), size, inc->charged);
+			return false;
+		}
+		rds_stat_inc(recv_spilled);
+	}
+	rx_add(rs, inc);
+	if (!shared)
+		return true;
+	if (inc->charged == last->charged && inc->spilled == last->spilled)
+		last->truesize -= shared;
+	else	/* on another account: it stays where it is */
+		inc->truesize -= shared;
+	return true;
 }
 
 /* ---- delivery ------------------------------------------------------------------ */
 
-/* Empty again, but what kind of pass it is stays. */
-static void batch_reset(struct rds_rx_batch *b)
-{
-	bool forced = b->forced;
-
-	rds_rx_batch_init(b);
-	b->forced = forced;
-}
-
-static void batch_drop(struct rds_rx_batch *b)
+/* Messages that were for @rs, on no queue. */
+static void drop_all(const struct rds_sock *rs, struct list_head *list, enum rds_drop_reason why)
 {
 	struct rds_incoming *inc, *next;
 
-	list_for_each_entry_safe(inc, next, &b->list, node) {
+	list_for_each_entry_safe(inc, next, list, node) {
 		list_del_init(&inc->node);
-		rds_drop_incoming(&b->rs->bound.ip, inc, RDS_DROP_DEAD_SOCK);
+		rds_drop_incoming(&rs->bound.ip, inc, why);
 		rds_inc_put(inc);
 	}
+}
+
+/*
+ * Put a batch on the queue, but for what has no room: that goes to @full.  True if the reader has
+ * to be told that there is such: once, until the queue has been short.
+ */
+static bool queue_batch(struct rds_sock *rs, struct rds_rx_batch *b, struct list_head *full)
+{
+	struct rds_incoming *inc, *next;
+	bool tell;
+
+	lockdep_assert_held(&rs->rx.lock);
+	list_for_each_entry_safe(inc, next, &b->list, node) {
+		if (likely(rx_admit(rs, inc))) {
+			list_move_tail(&inc->node, &rs->rx.queue);
+			continue;
+		}
+		list_move_tail(&inc->node, full);
+		b->bytes -= inc->len;
+		b->nr--;
+	}
+	tell = !list_empty(full) && !rs->rx.overrun;
+	if (tell)
+		rs->rx.overrun = true;
+	return tell;
 }
 
 /**
@@ -152,38 +216,38 @@ static void batch_drop(struct rds_rx_batch *b)
 void rds_recv_flush(struct rds_rx_batch *b)
 {
 	struct rds_sock *rs = b->rs;
-	struct rds_incoming *inc;
+	bool closed, tell = false;
+	LIST_HEAD(full);
 	struct sock *sk;
-	bool closed;
 
 	if (!rs)
 		return;
 	sk = rds_rs_to_sk(rs);
-	/* The pass has only looked at the socket. */
+	/* It came to nothing for this socket. */
 	if (!b->nr)
 		goto out;
 	spin_lock_bh(&rs->rx.lock);
 	closed = rs->rx.closed;
-	if (!closed) {
-		list_for_each_entry(inc, &b->list, node)
-			rx_charge(sk, inc);
-		list_splice_tail_init(&b->list, &rs->rx.queue);
-		rs->rx.bytes += b->bytes;
-		rs->rx.nr += b->nr;
-	}
+	if (!closed)
+		tell = queue_batch(rs, b, &full);
 	spin_unlock_bh(&rs->rx.lock);
 
 	if (closed) {
-		batch_drop(b);
-	} else {
-		rds_stat_add(recv_queued, b->nr);
-		rds_stat_add(recv_bytes_added_to_sock, b->bytes);
-		rds_cong_update(rs);
-		sk->sk_data_ready(sk);
+		drop_all(rs, &b->list, RDS_DROP_DEAD_SOCK);
+		goto out;
 	}
+	drop_all(rs, &full, RDS_DROP_FULL);
+	if (tell) {
+		WRITE_ONCE(sk->sk_err, ENOBUFS);
+		sk_error_report(sk);
+	}
+	rds_stat_add(recv_queued, b->nr);
+	rds_stat_add(recv_bytes_added_to_sock, b->bytes);
+	rds_cong_update(rs);
+	sk->sk_data_ready(sk);
 out:
 	rds_sock_put(rs);
-	batch_reset(b);
+	rds_rx_batch_init(b);
 }
 
 /* Extension headers of a data message for a bound socket. */
@@ -200,18 +264,9 @@ static void deliver_ext(struct rds_sock *rs, const struct rds_hdr *h, struct rds
 		rds_mr_used(rs, e.rdma_rkey);
 }
 
-/**
- * rds_recv_target() - make the batch one for the socket bound to a destination
- * @rn: namespace of the connection
- * @dst: destination address
- * @port: destination port
- * @scope: interface of a link-local @dst, else 0
- * @b: batch; @b->rs is NULL if nobody is bound
- *
- * Context: any, no lock of RDS held.
- */
-void rds_recv_target(struct rds_net *rn, const struct in6_addr *dst, u16 port, u32 scope,
-		     struct rds_rx_batch *b)
+/* Make the batch one for the socket bound to a destination; its @rs is NULL if nobody is bound. */
+static void recv_target(struct rds_net *rn, const struct in6_addr *dst, u16 port, u32 scope,
+			struct rds_rx_batch *b)
 {
 	/* Once closed, the port may be somebody else's. */
 	if (b->rs && b->port == port && !READ_ONCE(b->rs->rx.closed) &&
@@ -220,13 +275,6 @@ void rds_recv_target(struct rds_net *rn, const struct in6_addr *dst, u16 port, u
 	rds_recv_flush(b);
 	b->rs = rds_port_find(rn, dst, port, rds_addr_is_linklocal(dst) ? scope : 0);
 	b->port = port;
-}
-
-/* A link that goes away brings what it has received, but not without end. */
-static bool batch_overfull(const struct rds_rx_batch *b)
-{
-	return b->forced &&
-	       READ_ONCE(b->rs->rx.mem) + b->bytes > RDS_RX_FORCED * rds_rx_limit(b->rs);
 }
 
 /**
@@ -242,16 +290,11 @@ static bool batch_overfull(const struct rds_rx_batch *b)
 void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const struct rds_hdr *h,
 		      struct rds_incoming *inc, struct rds_rx_batch *b)
 {
-	rds_recv_target(rn, dst, inc->dport, inc->scope, b);
+	recv_target(rn, dst, inc->dport, inc->scope, b);
 	if (!rds_addr_is_linklocal(&inc->saddr))
 		inc->scope = 0;
 	if (!b->rs) {
 		rds_drop_incoming(dst, inc, RDS_DROP_NO_SOCK);
-		rds_inc_put(inc);
-		return;
-	}
-	if (batch_overfull(b)) {
-		rds_drop_incoming(dst, inc, RDS_DROP_FULL);
 		rds_inc_put(inc);
 		return;
 	}
@@ -298,32 +341,25 @@ bool rds_rx_ready(struct rds_sock *rs)
  */
 void rds_rx_purge(struct rds_sock *rs)
 {
-	struct rds_incoming *inc, *next;
 	struct rds_notifier *n, *n2;
 	struct rds_zrecord *z, *z2;
-	struct sock *sk = rds_rs_to_sk(rs);
+	struct rds_incoming *inc;
 	LIST_HEAD(incs);
 	LIST_HEAD(notes);
 	LIST_HEAD(zrecords);
 
 	spin_lock_bh(&rs->rx.lock);
 	rs->rx.closed = true;
+	rds_stat_add(recv_bytes_freed_fromsock, rs->rx.bytes);
 	list_for_each_entry(inc, &rs->rx.queue, node)
-		rx_uncharge(sk, inc);
+		rx_remove(rs, inc);
 	list_splice_init(&rs->rx.queue, &incs);
 	list_splice_init(&rs->rx.notes, &notes);
 	list_splice_init(&rs->rx.zrecords, &zrecords);
-	rds_stat_add(recv_bytes_freed_fromsock, rs->rx.bytes);
-	rs->rx.bytes = 0;
-	rs->rx.nr = 0;
-	sk_mem_reclaim(sk);
+	sk_mem_reclaim(rds_rs_to_sk(rs));
 	spin_unlock_bh(&rs->rx.lock);
 
-	list_for_each_entry_safe(inc, next, &incs, node) {
-		list_del_init(&inc->node);
-		rds_drop_incoming(&rs->bound.ip, inc, RDS_DROP_UNREAD);
-		rds_inc_put(inc);
-	}
+	drop_all(rs, &incs, RDS_DROP_UNREAD);
 	list_for_each_entry_safe(n, n2, &notes, node)
 		kfree(n);
 	list_for_each_entry_safe(z, z2, &zrecords, node)
@@ -345,9 +381,7 @@ static struct rds_incoming *recv_take(struct rds_sock *rs, bool peek)
 		refcount_inc(&inc->ref);
 	} else if (inc) {
 		list_del_init(&inc->node);
-		rs->rx.bytes -= inc->len;
-		rs->rx.nr--;
-		rx_uncharge(rds_rs_to_sk(rs), inc);
+		rx_remove(rs, inc);
 	}
 	spin_unlock_bh(&rs->rx.lock);
 	return inc;
@@ -362,9 +396,8 @@ static void recv_untake(struct rds_sock *rs, struct rds_incoming *inc)
 	closed = rs->rx.closed;
 	if (!closed) {
 		list_add(&inc->node, &rs->rx.queue);
-		rs->rx.bytes += inc->len;
-		rs->rx.nr++;
-		rx_charge(rds_rs_to_sk(rs), inc);
+		inc->charged = rx_charge(rds_rs_to_sk(rs), inc->truesize);
+		rx_add(rs, inc);
 	}
 	spin_unlock_bh(&rs->rx.lock);
 	if (closed) {
@@ -525,7 +558,8 @@ static int recv_once(struct rds_sock *rs, struct msghdr *msg, size_t size, int f
 /* Wake up for a zero-copy completion only if this call could return it. */
 static bool recv_wait_over(struct rds_sock *rs, const struct msghdr *msg)
 {
-	return !list_empty_careful(&rs->rx.queue) || rx_has_news(rs) || recv_has_room(rs, msg) ||
+	return !list_empty_careful(&rs->rx.queue) || READ_ONCE(rds_rs_to_sk(rs)->sk_err) ||
+	       rx_has_news(rs) || recv_has_room(rs, msg) ||
 	       (!list_empty_careful(&rs->rx.zrecords) && rds_zcopy_room(rds_rs_to_sk(rs), msg));
 }
 
@@ -554,7 +588,8 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 		return -EAGAIN;		/* nothing is ever queued there */
 
 	for (;;) {
-		ret = recv_once(rs, msg, size, flags);
+		/* ENOBUFS: something was dropped */
+		ret = sock_error(sk) ?: recv_once(rs, msg, size, flags);
 		if (ret != -EAGAIN || !timeo)
 			return ret;
 		rds_send_push(rs);

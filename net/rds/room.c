@@ -4,13 +4,15 @@
  *
  * A receive queue.  An honest peer stops when the port's congestion bit is set, though what is
  * on the wire by then still comes.  A queue that grows far above its receive buffer all the
- * same is filled by somebody who does not look at the bit, or faster than the bit travels: the
- * link whose next message is for it stops reading, TCP's window closes, and nothing is lost.
- * The reader, or the end of the socket, lets it go on.  Other links, and this one as long as
- * its next message is for somebody else, are not held up.
+ * same is filled by somebody who does not look at the bit, by many at once, or faster than the
+ * bit travels.  No link stops for that: it has other sockets' messages, too.  What comes above
+ * the limit is spilled: it stays on the queue, on the account of the namespace (sysctl
+ * max_peer_bytes) and of the socket's memory control group.  Each user, and each of his sockets,
+ * gets only a share of that; what is beyond is dropped, for this socket alone, and its reader
+ * is told.
  *
- * Messages received in part, and the memory of legacy.c, are charged to the namespace:
- * sysctl max_peer_bytes.
+ * Messages received in part, and the memory of legacy.c, are charged to the namespace, too, each
+ * kind by itself: a reader who does not read keeps no message from being received.
  */
 #include <linux/mm.h>
 
@@ -35,108 +37,84 @@ u64 rds_rx_limit(const struct rds_sock *rs)
 	return max_t(u64, (u64)RX_LIMIT_FACTOR * rds_rcvbuf(rs), RX_LIMIT_MIN);
 }
 
-/* Full: no further message.  Without memory to charge the receive buffer itself is the limit. */
-static bool rx_full(const struct rds_sock *rs, u64 more)
+/**
+ * rds_rx_has_room() - does a message fit into the socket's own queue?
+ * @rs: socket, rx.lock held; rx.mem has the message already, rx.bytes and rx.nr have not
+ * @charged: it is charged; without that the receive buffer itself is the limit
+ *
+ * The first one always does.
+ */
+bool rds_rx_has_room(const struct rds_sock *rs, bool charged)
 {
-	return READ_ONCE(rs->rx.mem) + more > rds_rx_limit(rs) ||
-	       (READ_ONCE(rs->rx.refused) && READ_ONCE(rs->rx.bytes) > rds_rcvbuf(rs));
-}
-
-static bool rx_drained(const struct rds_sock *rs)
-{
-	return rs->rx.closed || (rs->rx.mem <= rds_rx_limit(rs) / 2 &&
-				 (!rs->rx.refused || rs->rx.bytes <= rds_rcvbuf(rs) / 2));
+	lockdep_assert_held(&rs->rx.lock);
+	return !rs->rx.nr || (rs->rx.mem <= rds_rx_limit(rs) &&
+			      (charged || rs->rx.bytes <= rds_rcvbuf(rs)));
 }
 
 /**
- * rds_rx_resume() - the queue changed: let the links go on that wait for it, if there is room
+ * rds_rx_is_short() - is the queue down to half of what it may be?
  * @rs: socket, rx.lock held
  */
-void rds_rx_resume(struct rds_sock *rs)
+bool rds_rx_is_short(const struct rds_sock *rs)
 {
-	struct rds_path *p, *next;
+	lockdep_assert_held(&rs->rx.lock);
+	return rs->rx.mem <= rds_rx_limit(rs) / 2 && rs->rx.bytes <= rds_rcvbuf(rs) / 2;
+}
+
+/**
+ * rds_spill_user() - on which account the sockets of this one's user spill
+ * @rs: new socket
+ *
+ * Users whose numbers leave the same remainder share one.  It is not asked for again: the owner of
+ * a socket can change.
+ */
+u8 rds_spill_user(const struct rds_sock *rs)
+{
+	return __kuid_val(rs->sk.sk_uid) % RDS_SPILL_USERS;
+}
+
+/**
+ * rds_rx_spill() - put a message for which a queue has no room on the namespace's account
+ * @rs: socket, rx.lock held
+ * @size: its memory
+ *
+ * What a socket has may be as much as its user, and all users together, leave of the bound:
+ * one alone a third of it, one of many sockets of a user less, and a user never more than half.
+ *
+ * Return: true if it may stay; rds_rx_unspill() when it goes.
+ */
+bool rds_rx_spill(struct rds_sock *rs, u32 size)
+{
+	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
+	atomic_long_t *user = &rn->spill_users[rs->rx.spill_user];
+	u64 used;
 
 	lockdep_assert_held(&rs->rx.lock);
-	if (!rx_drained(rs))
-		return;
-	/* A listed path has not been stopped: it leaves the list before that is over. */
-	list_for_each_entry_safe(p, next, &rs->rx.stalled, stall_node) {
-		list_del_init(&p->stall_node);
-		p->conn->key.trans->resume(p);
-	}
-}
-
-/**
- * rds_path_unstall() - the link waits for no socket any more
- * @p: path; nothing is read from its link meanwhile
- *
- * Context: any.
- */
-void rds_path_unstall(struct rds_path *p)
-{
-	struct rds_sock *rs = p->stall_rs;
-
-	if (!rs)
-		return;
-	spin_lock_bh(&rs->rx.lock);
-	list_del_init(&p->stall_node);
-	spin_unlock_bh(&rs->rx.lock);
-	p->stall_rs = NULL;
-	rds_sock_put(rs);
-}
-
-/* Wait for room, unless there is some by now. */
-static bool path_stall(struct rds_path *p, struct rds_sock *rs)
-{
-	bool full;
-
-	sock_hold(rds_rs_to_sk(rs));
-	spin_lock_bh(&rs->rx.lock);
-	full = !rs->rx.closed && rx_full(rs, 0);
-	if (full)
-		list_add_tail(&p->stall_node, &rs->rx.stalled);
-	spin_unlock_bh(&rs->rx.lock);
-	if (full)
-		p->stall_rs = rs;
-	else
-		rds_sock_put(rs);
-	return full;
-}
-
-/**
- * rds_path_may_take() - is there room for a message?
- * @p: the path
- * @h: header of the message
- * @b: batch of the receive pass
- *
- * Context: any; one caller at a time per path.
- * Return: true to receive it; false to leave it with the peer until resume() is called.
- */
-bool rds_path_may_take(struct rds_path *p, const struct rds_hdr *h, struct rds_rx_batch *b)
-{
-	const struct rds_conn_key *key = &p->conn->key;
-	struct rds_sock *rs;
-	bool again = p->stall_rs;
-
-	if (again)
-		rds_path_unstall(p);
-	if (b->forced || h->dport <= RDS_PORT_PROBE || rds_hdr_is_cong(h))
-		return true;
-	rds_recv_target(p->conn->rn, &key->laddr, h->dport, key->scope, b);
-	rs = b->rs;
-	if (!rs || !rx_full(rs, b->bytes + (u64)b->nr * sizeof(struct rds_incoming)))
-		return true;
-	/* The queue must know of what this pass brought, or nobody might resume us. */
-	sock_hold(rds_rs_to_sk(rs));
-	rds_recv_flush(b);
-	if (path_stall(p, rs)) {
-		rds_sock_put(rs);
-		if (!again)
-			rds_stat_inc(recv_stalled);
+	used = rs->rx.spilled + size;
+	used += atomic_long_add_return(size, user);
+	used += atomic_long_add_return(size, &rn->spilled);
+	if (used > READ_ONCE(rn->sysctl.max_peer_bytes)) {
+		atomic_long_sub(size, &rn->spilled);
+		atomic_long_sub(size, user);
 		return false;
 	}
-	rds_sock_put(rs);
+	rs->rx.spilled += size;
 	return true;
+}
+
+/**
+ * rds_rx_unspill() - a spilled message leaves the queue
+ * @rs: socket, rx.lock held
+ * @size: its memory
+ */
+void rds_rx_unspill(struct rds_sock *rs, u32 size)
+{
+	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
+
+	lockdep_assert_held(&rs->rx.lock);
+	rs->rx.spilled -= size;
+	atomic_long_sub(size, &rn->spill_users[rs->rx.spill_user]);
+	atomic_long_sub(size, &rn->spilled);
 }
 
 /* ---- memory that no socket is charged for ---------------------------------------- */

@@ -371,9 +371,9 @@ static void init_sock(struct rds_sock *rs, struct rds_net *rn)
 	xa_init_flags(&rs->mrs, XA_FLAGS_LOCK_BH);
 	spin_lock_init(&rs->rx.lock);
 	INIT_LIST_HEAD(&rs->rx.queue);
-	INIT_LIST_HEAD(&rs->rx.stalled);
 	INIT_LIST_HEAD(&rs->rx.notes);
 	INIT_LIST_HEAD(&rs->rx.zrecords);
+	rs->rx.spill_user = rds_spill_user(rs);
 	/* Updates before our time are no event for this socket. */
 	rs->cong_seen = atomic_read(&rn->cong_gen);
 }

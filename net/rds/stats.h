@@ -64,7 +64,7 @@
 	X(recv_handshake_ignored)		\
 	X(recv_ext_unknown)			\
 	X(recv_uncharged)			\
-	X(recv_stalled)				\
+	X(recv_spilled)				\
 	X(recv_drop_full)			\
 	X(recv_drop_unread)			\
 	X(recv_partial_limit)			\

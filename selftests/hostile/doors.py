@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Peers that come, let others in and go, and a receiver who takes his time; driven by doors.sh.
+"""Peers that come, let others in and go; driven by doors.sh.
 
 Usage: doors.py MODE ARGUMENTS...
 """
@@ -10,8 +10,6 @@ import sys
 import time
 
 from room import PORT, dial, header, modern, say, swallow
-
-SO_SNDBUFFORCE = 32
 
 
 def pester(source, victim, count, how):
@@ -96,18 +94,6 @@ def reads(addr, port, silent):
     room = bytearray(1 << 20)
     while True:
         s.recv_into(room)
-
-
-def blast(source, victim, port, count):
-    """COUNT numbered messages of 1 MiB, all queued before the link is there."""
-    s = socket.socket(21, socket.SOCK_SEQPACKET)
-    s.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 2 * (int(count) + 1) << 20)
-    s.bind((source, int(port)))
-    rest = bytes((1 << 20) - 4)
-    for k in range(int(count)):
-        s.sendto(struct.pack("=I", k) + rest, socket.MSG_DONTWAIT, (victim, int(port)))
-    say("queued")
-    sys.stdin.readline()
 
 
 if __name__ == "__main__":

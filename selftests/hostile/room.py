@@ -80,24 +80,6 @@ def hoard(prefix, victim, port, count):
     say("all dropped")
 
 
-def flood(source, victim, port, count, size):
-    """COUNT messages of SIZE bytes, numbered, whatever the victim's map says."""
-    s = dial(source, victim, 40000 + 8 * (int(port) % 1000))
-    rest = bytes(int(size) - 4)
-    for i in range(0, int(count), 8):
-        m = b"".join(header(k + 1, int(size), 9, int(port)) + struct.pack("=I", k) + rest
-                     for k in range(i, min(i + 8, int(count))))
-        while m:
-            r, w, _ = select.select([s], [s], [], 100)
-            if r and not swallow(s):
-                sys.exit("the victim closed at message %d" % i)
-            if w:
-                m = m[s.send(m, socket.MSG_DONTWAIT):]
-    say("sent")
-    while swallow(s):
-        time.sleep(0.05)
-
-
 def ports(source, victim, port):
     """An empty message from every source port; no announcement of any kind."""
     s = dial(source, victim, 40008)
@@ -124,23 +106,6 @@ def odd(source, victim, port):
         s.sendall(b"".join(header(seq + i, 0, 6, 0) for i in range(100)))
         seq += 100
     say("sent", seq)
-    time.sleep(600)
-
-
-def revenge(source, victim, port, count):
-    """COUNT links for one path, each as full as it gets when the next one makes it go away."""
-    payload = bytes(60000)
-    links = []
-    for i in range(int(count)):
-        s = dial(source, victim, 40064 + 8 * i)
-        s.settimeout(1)
-        links.append(s)
-        for k in range(10000):
-            try:
-                s.sendall(header(1000000 * i + k + 1, len(payload), 9, int(port)) + payload)
-            except OSError:
-                break
-        say(i + 1, "links, this one took", k)
     time.sleep(600)
 
 

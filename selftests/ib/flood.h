@@ -151,15 +151,32 @@ static inline unsigned long get_sysctl(const char *name)
 	return v;
 }
 
-/* Messages for the socket that is not read, until its link is held. */
+/* Messages for the socket that is not read, until some have no room. */
 static inline bool fill_stuck(struct peer *p, struct flood *f, int fd)
 {
-	__s64 before = counter(fd, "recv_stalled");
+	__s64 before = counter(fd, "recv_drop_full");
 
-	while (counter(fd, "recv_stalled") == before)
+	while (counter(fd, "recv_drop_full") == before)
 		if (!flood(p, f, 32, STUCK, 10000))
 			return false;
 	return true;
+}
+
+/*
+ * What the socket that was not read has is the beginning of what came, and it is told once that
+ * there was more.  How many there are, -1 if it is not so.
+ */
+static inline int read_stuck(int stuck)
+{
+	uint16_t in[2048];
+	int i, n;
+
+	if (recv(stuck, in, sizeof(in), MSG_DONTWAIT) >= 0 || errno != ENOBUFS)
+		return -1;
+	for (i = 0; (n = recv(stuck, in, sizeof(in), MSG_DONTWAIT)) >= 0; i++)
+		if (n != 4096 || in[0] != i % 2048 || in[2047] != (i + 2047) % 2048)
+			return -1;
+	return errno == EAGAIN ? i : -1;
 }
 
 /* The sequence of a message of ours that the peer has got by now. */

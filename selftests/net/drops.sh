@@ -74,18 +74,18 @@ cleanup
 check "answers that waited when the namespace went" busywait 60 traced EXPIRED 100
 check "are counted" dropped EXPIRED send_expired
 setup_pair
-# A link that goes brings all that TCP holds, which is to be much.
-n2 sysctl -qw net.rds.tcp.rds_tcp_rcvbuf=40000000 net.ipv4.tcp_rmem="4096 40000000 40000000"
+n2 sysctl -qw net.rds.max_peer_bytes=2097152
 n2 "$BIN/rds-traffic" recv -b "[fd00:1::2]:7002" -n 10 -t 90 --rcvbuf 65536 --pause-after 1 --pause 90000 \
 	>/dev/null 2>&1 </dev/null &
 busywait 10 sh -c "ip netns exec n2 '$BIN/rds-info' -6k | grep -q 7002"
-"$BIN/rdsns" n1 python3 -ISu "$PY" revenge fd00:1::1 fd00:1::2 7002 20 >"$T/revenge" 2>&1 </dev/null &
-revenge=$!
-check "link after link for a socket that does not read" busywait 60 traced FULL
-kill $revenge
-wait $revenge 2>/dev/null
-show_file "$T/revenge"
-check "what is eight times above its limit" dropped FULL recv_drop_full
+"$BIN/rdsns" n1 python3 -u "${PY%/*}/spill.py" flood fd00:1::1 fd00:1::2 7002 300 60000 \
+	>"$T/flood" 2>&1 </dev/null &
+flood=$!
+check "more than may be kept for a socket that does not read" busywait 60 grep -q '^sent' "$T/flood"
+kill $flood
+wait $flood 2>/dev/null
+show_file "$T/flood"
+check "what there is no room for" dropped FULL recv_drop_full
 cleanup
 echo 0 >$TR/tracing_on
 echo 0 >$TR/events/rds/rds_drop/enable

@@ -129,17 +129,6 @@ static void init__when_a_frame_is_due(void)
 	}
 }
 
-static void kept__the_last_one_and_what_was_not_told(void)
-{
-	struct rds_ib_credit c = { .posted = 3 };
-
-	EXPECT_EQ(rds_ib_credit_kept(&c), 0);
-	c.tell = true;
-	EXPECT_EQ(rds_ib_credit_kept(&c), 4);
-	c = (struct rds_ib_credit){ .on = true };
-	EXPECT_EQ(rds_ib_credit_kept(&c), 1);
-}
-
 static void first__what_fits_the_private_data(void)
 {
 	struct rds_ib_credit c;
@@ -193,7 +182,6 @@ static const struct unit_test tests[] = {
 	CASE(give_back__as_before),
 	CASE(got__a_liar_cannot_overflow),
 	CASE(init__when_a_frame_is_due),
-	CASE(kept__the_last_one_and_what_was_not_told),
 	CASE(first__what_fits_the_private_data),
 	CASE(model__one_way),
 	CASE(model__random),

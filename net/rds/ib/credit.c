@@ -123,17 +123,6 @@ bool rds_ib_credit_update_due(const struct rds_ib_credit *c)
 }
 
 /**
- * rds_ib_credit_kept() - how many receive buffers a peer may leave unused that waits for more
- * @c: credits of the link
- *
- * Those it was not told of, and the last one, which it keeps until it can return credits.
- */
-u32 rds_ib_credit_kept(const struct rds_ib_credit *c)
-{
-	return c->on || c->tell ? c->posted + 1 : 0;
-}
-
-/**
  * rds_ib_credit_first() - credits for the private data
  * @c: credits of the link; buffers were posted
  *

@@ -40,7 +40,6 @@ void rds_ib_credit_got(struct rds_ib_credit *c, u32 n);
 void rds_ib_credit_posted(struct rds_ib_credit *c, u32 n);
 bool rds_ib_credit_left(const struct rds_ib_credit *c);
 bool rds_ib_credit_update_due(const struct rds_ib_credit *c);
-u32 rds_ib_credit_kept(const struct rds_ib_credit *c);
 u32 rds_ib_credit_first(struct rds_ib_credit *c);
 
 #endif /* _RDS_IB_CREDIT_H */

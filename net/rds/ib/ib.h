@@ -256,7 +256,6 @@ struct rds_ib_rbuf {
  * @ask: the peer wants an acknowledgment of something completed
  * @waiting: frames that were received and not handled, the oldest entries of @ring
  * @held: the first of them could not be handled in this pass
- * @starved: since when the peer has no buffer to use (jiffies), 0 = it has
  * @dead: nothing is delivered any more
  */
 struct rds_ib_rx {
@@ -280,7 +279,6 @@ struct rds_ib_rx {
 	bool ask;
 	u32 waiting;
 	bool held;
-	unsigned long starved;
 	bool dead;
 };
 
@@ -470,7 +468,6 @@ int rds_ib_path_init(struct rds_path *p);
 void rds_ib_path_free(struct rds_path *p);
 int rds_ib_start(struct rds_path *p, u32 epoch, bool adopt);
 unsigned long rds_ib_stop(struct rds_path *p, bool abort);
-void rds_ib_resume(struct rds_path *p);
 bool rds_ib_link_room(const struct rds_ib_device *rdev);
 int rds_ib_link_attach(struct rds_ib_link *l);
 int rds_ib_link_setup(struct rds_ib_link *l);
@@ -566,7 +563,6 @@ enum rds_ib_stat {
 	RDS_IB_RX_NOMEM,
 	RDS_IB_TX_NOMEM,
 	RDS_IB_DEVICE_REMOVED,
-	RDS_IB_RX_STARVED,
 	RDS_IB_PARTIAL_EVICTED,
 	RDS_IB_LINK_LIMIT,
 	RDS_IB_NR_STATS

@@ -239,18 +239,6 @@ void rds_ib_retry_later(struct rds_ib_link *l, unsigned long delay)
 		mod_delayed_work(rds_ib_wq, &l->retry, delay);
 }
 
-/**
- * rds_ib_resume() - a message that was left with the peer can be taken now
- * @p: path with a link
- */
-void rds_ib_resume(struct rds_path *p)
-{
-	struct rds_ib_path *ib = rds_path_priv(p);
-
-	/* A stalled link cannot go away: stop() unstalls it first. */
-	rds_ib_poll_soon(READ_ONCE(ib->link));
-}
-
 /* ---- set up -------------------------------------------------------------------------- */
 
 /**
@@ -609,7 +597,6 @@ static void rds_ib_quiesce(struct rds_ib_link *l)
 		ib_drain_qp(l->qp);
 	set_bit(RDS_IB_QUIET, &l->flags);
 	cancel_work_sync(&l->poll);
-	rds_path_unstall(l->ib->path);
 	if (l->qp)
 		rdma_destroy_qp(l->id);
 	if (l->scq)

@@ -76,7 +76,6 @@ struct rds_transport rds_ib_transport = {
 	.stop		= rds_ib_stop,
 	.send		= rds_ib_send,
 	.discard	= rds_ib_discard,
-	.resume		= rds_ib_resume,
 	.info		= rds_ib_info,
 	.tos_map	= rds_ib_tos_map,
 };

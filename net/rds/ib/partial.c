@@ -10,8 +10,8 @@
  */
 #include "ib.h"
 
-/* So much is charged at a time. */
-#define RDS_IB_CHARGE		(16 * RDS_IB_FRAG)
+/* So much is charged at a time: sixteen fragments, each in a page. */
+#define RDS_IB_CHARGE		(16 * (u32)PAGE_SIZE)
 /*
  * The oldest partial message may take so long while others wait.  After each that is given up the
  * next ones have half of it, until there are none, or many together could keep the memory.
@@ -68,7 +68,7 @@ bool rds_ib_partial_charge(struct rds_ib_link *l, u32 bytes)
 	struct rds_ib_rx *rx = &l->rx;
 	bool force, ok;
 
-	if (bytes <= rx->charged)
+	if (DIV_ROUND_UP(bytes, RDS_IB_FRAG) * PAGE_SIZE <= rx->charged)
 		return true;
 	spin_lock_bh(&rds_ib_partial_lock);
 	force = list_empty(&rds_ib_partials) ||

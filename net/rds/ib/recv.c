@@ -6,11 +6,9 @@
  * again; of longer messages the pages are kept, and others take their place.  Fragments of
  * a message come one behind the other; each repeats the header.
  *
- * A frame whose message finds no room at its receiver, or no memory, is held, and what comes behind
- * it waits in the ring.  Acknowledgments and credits are taken from all of them as they come, or
- * a reader who does not read would stop all who send to that peer.  In the end the ring runs empty
- * and the peer's device waits.  If by then we wait for acknowledgments, too, which may be behind,
- * the link is given up after a while: the next one begins with the newest acknowledgment.
+ * A frame whose message finds no memory is held, and what comes behind it waits in the ring.
+ * Acknowledgments and credits are taken from all of them as they come.  In the end the ring runs
+ * empty and the peer's device waits.
  *
  * All pages, posted or in messages, count against max_recv_allocation; when much of it is in use
  * the rings do not grow any more.  What is posted cannot be taken back from a queue pair, so links
@@ -26,8 +24,6 @@
 
 /* Payloads up to this size are copied. */
 #define RDS_IB_LINEAR_MAX	2048U
-/* A link without a buffer to use is given up after this if that keeps others waiting. */
-#define RDS_IB_STARVED_MAX	(5 * HZ)
 /* A message that is not charged is tried again after this. */
 #define RDS_IB_CHARGE_DELAY	(HZ / 10 + 1)
 
@@ -122,7 +118,8 @@ static struct rds_incoming *rds_ib_inc_alloc(u32 len, u8 **data)
 	if (!in)
 		return NULL;
 	in->nr = nr;
-	rds_inc_init(&in->inc, &rds_ib_inc_ops);
+	rds_inc_init(&in->inc, &rds_ib_inc_ops,
+		     kmalloc_size_roundup(struct_size(in, pages, nr)) + nr * PAGE_SIZE);
 	*data = NULL;
 	return &in->inc;
 }
@@ -269,38 +266,6 @@ static void rds_ib_replenish(struct rds_ib_link *l)
 	rds_ib_retry_later(l, RDS_IB_RETRY_DELAY);
 }
 
-/* All buffers that the peer will use are used up. */
-static bool rds_ib_rx_empty(struct rds_ib_link *l)
-{
-	u32 kept;
-
-	spin_lock_bh(&l->lock);
-	kept = rds_ib_credit_kept(&l->credit);
-	spin_unlock_bh(&l->lock);
-	return rds_ib_rx_posted(l) <= kept;
-}
-
-/* After that: the peer waits for us.  For how long already, and does it matter? */
-static void rds_ib_rx_starving(struct rds_ib_link *l)
-{
-	struct rds_ib_rx *rx = &l->rx;
-
-	if (rx->dead || test_bit(RDS_IB_CLOSING, &l->flags) || !rds_ib_rx_empty(l)) {
-		rx->starved = 0;
-		return;
-	}
-	if (!rx->starved)
-		rx->starved = jiffies | 1;
-	if (!rx->held || time_before(jiffies, rx->starved + RDS_IB_STARVED_MAX) ||
-	    !rds_path_has_unacked(l->ib->path)) {
-		rds_ib_retry_later(l, HZ);
-		return;
-	}
-	rx->starved = 0;
-	rds_ib_count(RDS_IB_RX_STARVED);
-	rds_ib_link_drop(l, -ENOBUFS);
-}
-
 /* ---- one completion -------------------------------------------------------------------- */
 
 /* The peer broke the protocol, or the link is broken: nothing is delivered any more. */
@@ -354,13 +319,11 @@ static void rds_ib_rx_payload(struct rds_ib_link *l, struct rds_ib_rbuf *b, u32 
 	rx->got += n;
 }
 
-/* A first fragment: 0, -EAGAIN (no room), -ENOMEM. */
+/* A first fragment: 0 or -ENOMEM. */
 static int rds_ib_rx_start(struct rds_ib_link *l, const struct rds_hdr *h)
 {
 	struct rds_ib_rx *rx = &l->rx;
 
-	if (!rds_path_may_take(l->ib->path, h, &rx->batch))
-		return -EAGAIN;
 	rx->inc = rds_ib_inc_alloc(h->len, &rx->data);
 	if (!rx->inc)
 		return -ENOMEM;
@@ -401,20 +364,17 @@ static bool rds_ib_rx_fragment(struct rds_ib_link *l, struct rds_ib_rbuf *b,
 	struct rds_ib_rx *rx = &l->rx;
 	u32 n = b->len - RDS_HDR_LEN;
 	u32 need;
-	int err;
 
 	if (!rx->inc) {
 		if (h->len > RDS_MAX_MSG_SIZE)
 			return rds_ib_rx_dead(l, RDS_IB_DROP_BAD_LEN, -EPROTO);
 		if (n < min(h->len, RDS_IB_FRAG))
 			return rds_ib_rx_dead(l, RDS_IB_DROP_SHORT, -EPROTO);
-		err = rds_ib_rx_start(l, h);
-		if (err == -ENOMEM) {
+		if (rds_ib_rx_start(l, h)) {
 			rds_ib_count(RDS_IB_RX_NOMEM);
 			rds_ib_retry_later(l, RDS_IB_RETRY_DELAY);
-		}
-		if (err)
 			return false;
+		}
 	} else if (!rds_ib_same_message(h, &rx->hdr)) {
 		return rds_ib_rx_dead(l, RDS_IB_DROP_MISMATCH, -EPROTO);
 	}
@@ -555,7 +515,6 @@ void rds_ib_rx_done(struct rds_ib_link *l)
 	if (rx->dead)
 		rds_ib_rx_abandon(l);
 	rds_ib_replenish(l);
-	rds_ib_rx_starving(l);
 	rds_ib_received(l, rx->seq, rx->ask);
 	/* With buffers to tell of, the last credit can be used. */
 	if (l->credit.on)

@@ -56,7 +56,6 @@ static const char *const rds_ib_stat_names[] = {
 	[RDS_IB_RX_NOMEM]			= "ib_rx_nomem",
 	[RDS_IB_TX_NOMEM]			= "ib_tx_nomem",
 	[RDS_IB_DEVICE_REMOVED]			= "ib_device_removed",
-	[RDS_IB_RX_STARVED]			= "ib_rx_starved",
 	[RDS_IB_PARTIAL_EVICTED]		= "ib_partial_evicted",
 	[RDS_IB_LINK_LIMIT]			= "ib_link_limit",
 };

@@ -403,7 +403,7 @@ static unsigned long rds_tcp_drain(struct rds_tcp_path *tp)
 		kernel_sock_shutdown(tp->sock, SHUT_WR);
 		lock_sock(sk);
 	}
-	/* Others wait for what the peer has left here: receivers may not keep them waiting. */
+	/* Others wait for what the peer has left here: it may not wait for memory that is not ours. */
 	rds_tcp_read(tp, sk, READ_ONCE(tp->wanted) && sk->sk_shutdown & RCV_SHUTDOWN && !waits);
 	limit = rds_tcp_drain_limit(tp, sk);
 	left = rds_tcp_unread(tp, sk);
@@ -457,7 +457,6 @@ unsigned long rds_tcp_stop(struct rds_path *p, bool abort)
 		WRITE_ONCE(tp->birth, 0);
 		spin_unlock_bh(&tp->lock);
 	}
-	rds_path_unstall(p);
 	cancel_delayed_work_sync(&tp->retry);
 	tp->up = false;
 	WRITE_ONCE(tp->draining, false);
@@ -491,17 +490,6 @@ void rds_tcp_retry_later(struct rds_tcp_path *tp, unsigned long delay)
 void rds_tcp_cool_later(struct rds_tcp_path *tp)
 {
 	queue_delayed_work(rds_tcp_wq, &tp->retry, RDS_TCP_COOLING * HZ);
-}
-
-/**
- * rds_tcp_resume() - go on reading now
- * @p: path with a link
- */
-void rds_tcp_resume(struct rds_path *p)
-{
-	struct rds_tcp_path *tp = rds_path_priv(p);
-
-	mod_delayed_work(rds_tcp_wq, &tp->retry, 0);
 }
 
 /* Cancelled by stop() before the socket goes away. */

@@ -105,7 +105,6 @@ struct rds_transport rds_tcp_transport = {
 	.stop		= rds_tcp_stop,
 	.send		= rds_tcp_send,
 	.discard	= rds_tcp_discard,
-	.resume		= rds_tcp_resume,
 	.info		= rds_tcp_info,
 	.tos_map	= rds_tcp_tos_map,
 };

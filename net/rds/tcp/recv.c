@@ -10,10 +10,12 @@
  * kept as the packets they came in: clones, which share the data.  A clone that would
  * pin much more memory than it carries is not made; such a piece is copied, so a peer
  * that sends a large message in tiny packets costs about the size of the message.
+ * A message counts as all that its clones pin.  A packet in which another message lies, too, is
+ * counted twice, unless that is the one before it on the same queue: which of two readers
+ * is slower cannot be known.
  *
  * If memory is short, reading stops where it is, TCP keeps the data, and the path's
- * retry work goes on.  It also stops before a message whose receiver's queue is full, until
- * the core calls rds_tcp_resume().
+ * retry work goes on.  It never stops for a receiver that does not read.
  *
  * Messages received in part are charged to the namespace, up to a bound.  Above it only the
  * oldest of them is received further, so there is always one that can be completed; and if its
@@ -34,8 +36,8 @@
 #define RDS_TCP_CLONE_MIN	2048U
 #define RDS_TCP_PIN_SMALL	4
 #define RDS_TCP_PIN_LARGE	20	/* a page of a packet of 64 KiB still is */
-/* A copied piece has room for what follows. */
-#define RDS_TCP_COPY_CHUNK	8192U
+/* A copied piece has room for what follows, and fills what is allocated. */
+#define RDS_TCP_COPY_CHUNK	((u32)SKB_WITH_OVERHEAD(8192))
 
 /* How long a message may take when others wait for its memory. */
 #define RDS_TCP_PARTIAL_MAX	(5 * HZ)
@@ -68,10 +70,12 @@ struct rds_tcp_piece {
  * struct rds_tcp_pass - one receive pass
  * @tp: path
  * @batch: what is delivered with one wake-up
+ * @forced: the last one: what TCP has must be taken now or never
  */
 struct rds_tcp_pass {
 	struct rds_tcp_path *tp;
 	struct rds_rx_batch batch;
+	bool forced;
 };
 
 static struct rds_tcp_piece *rds_tcp_piece(struct sk_buff *skb)
@@ -183,21 +187,30 @@ static void rds_tcp_inc_free(struct rds_incoming *inc)
 	kfree(big);
 }
 
+/* The packet in which one message ends and the next begins, if both have a clone of it. */
+static u32 rds_tcp_inc_shared(const struct rds_incoming *prev, const struct rds_incoming *inc)
+{
+	struct sk_buff *tail = skb_peek_tail(&container_of(prev, struct rds_tcp_inc, inc)->pieces);
+	struct sk_buff *head = skb_peek(&container_of(inc, struct rds_tcp_inc, inc)->pieces);
+
+	if (skb_shinfo(tail) != skb_shinfo(head))
+		return 0;
+	return head->truesize - SKB_DATA_ALIGN(sizeof(*head));
+}
+
 static const struct rds_inc_ops rds_tcp_inc_ops = {
 	.read = rds_tcp_inc_read,
 	.free = rds_tcp_inc_free,
+	.shared = rds_tcp_inc_shared,
 	.owner = THIS_MODULE,
 };
 
 /* The header is complete: make the object that will hold the message. */
-static int rds_tcp_rx_start(struct rds_tcp_pass *pass)
+static int rds_tcp_rx_start(struct rds_tcp_rx *rx)
 {
-	struct rds_tcp_rx *rx = &pass->tp->rx;
 	u32 len = rx->stream.hdr.len;
 	struct rds_tcp_inc *big;
 
-	if (!rds_path_may_take(pass->tp->path, &rx->stream.hdr, &pass->batch))
-		return -EBUSY;
 	if (len <= RDS_TCP_LINEAR_MAX) {
 		rx->inc = rds_inc_alloc_linear(len, GFP_ATOMIC | __GFP_NOWARN, &rx->data);
 		if (!rx->inc)
@@ -206,7 +219,7 @@ static int rds_tcp_rx_start(struct rds_tcp_pass *pass)
 		big = kzalloc(sizeof(*big), GFP_ATOMIC | __GFP_NOWARN);
 		if (!big)
 			return -ENOMEM;
-		rds_inc_init(&big->inc, &rds_tcp_inc_ops);
+		rds_inc_init(&big->inc, &rds_tcp_inc_ops, kmalloc_size_roundup(sizeof(*big)));
 		__skb_queue_head_init(&big->pieces);
 		rx->inc = &big->inc;
 		rx->big = big;
@@ -245,6 +258,7 @@ static int rds_tcp_add_clone(struct rds_tcp_inc *big, struct sk_buff *skb, u32 o
 	if (!clone)
 		return -ENOMEM;
 	*rds_tcp_piece(clone) = (struct rds_tcp_piece){ .off = off, .len = len };
+	big->inc.truesize += clone->truesize;
 	__skb_queue_tail(&big->pieces, clone);
 	return len;
 }
@@ -259,6 +273,7 @@ static int rds_tcp_add_copy(struct rds_tcp_rx *rx, struct sk_buff *skb, u32 off,
 		if (!tail)
 			return -ENOMEM;
 		*rds_tcp_piece(tail) = (struct rds_tcp_piece){ .own = true };
+		rx->big->inc.truesize += tail->truesize;
 		__skb_queue_tail(&rx->big->pieces, tail);
 	}
 
@@ -275,22 +290,21 @@ static struct rds_tcp_net *rds_tcp_path_net(const struct rds_tcp_path *tp)
 	return rds_tcp_net(rds_path_net(tp->path));
 }
 
-/* @len bytes more of a message that will not be complete with them. */
-static int rds_tcp_charge(struct rds_tcp_pass *pass, u32 len)
+/* @size bytes of memory more for a message that will not be complete with them. */
+static int rds_tcp_charge(struct rds_tcp_pass *pass, u32 size)
 {
 	struct rds_tcp_path *tp = pass->tp;
 	struct rds_tcp_net *rn = rds_tcp_path_net(tp);
-	const struct rds_stream *s = &tp->rx.stream;
-	u32 held = s->hdr.len - s->data_left + len;
+	u32 held = tp->rx.inc->truesize + size;
 	bool ok;
 
 	/* What was charged in vain, for lack of memory, counts now. */
 	if (held <= tp->rx.charged)
 		return 0;
-	len = held - tp->rx.charged;
+	size = held - tp->rx.charged;
 	spin_lock_bh(&rn->partial_lock);
 	/* Not if others than TCP's hold it all: then there would be none to be completed. */
-	ok = rds_path_charge(tp->path, len, pass->batch.forced || list_empty(&rn->partials) ||
+	ok = rds_path_charge(tp->path, size, pass->forced || list_empty(&rn->partials) ||
 			     list_is_first(&tp->partial_node, &rn->partials));
 	if (ok && list_empty(&tp->partial_node)) {
 		list_add_tail(&tp->partial_node, &rn->partials);
@@ -299,7 +313,7 @@ static int rds_tcp_charge(struct rds_tcp_pass *pass, u32 len)
 	spin_unlock_bh(&rn->partial_lock);
 	if (!ok)
 		return -ENOBUFS;
-	tp->rx.charged += len;
+	tp->rx.charged += size;
 	return 0;
 }
 
@@ -340,6 +354,33 @@ static bool rds_tcp_worth_clone(const struct sk_buff *skb, u32 len)
 	return skb->truesize <= (u64)factor * len;
 }
 
+/* What it takes to keep a piece of @skb. */
+static u32 rds_tcp_piece_size(const struct rds_tcp_rx *rx, const struct sk_buff *skb, bool clone)
+{
+	struct sk_buff *tail = skb_peek_tail(&rx->big->pieces);
+
+	if (clone)
+		return skb->truesize;
+	if (tail && rds_tcp_piece(tail)->own && skb_tailroom(tail))
+		return 0;
+	return SKB_TRUESIZE(min(rx->stream.data_left, RDS_TCP_COPY_CHUNK));
+}
+
+static int rds_tcp_add_piece(struct rds_tcp_pass *pass, struct sk_buff *skb, u32 off, u32 len)
+{
+	struct rds_tcp_rx *rx = &pass->tp->rx;
+	bool clone = rds_tcp_worth_clone(skb, len);
+	int err;
+
+	if (len < rx->stream.data_left) {
+		err = rds_tcp_charge(pass, rds_tcp_piece_size(rx, skb, clone));
+		if (err)
+			return err;
+	}
+	return clone ? rds_tcp_add_clone(rx->big, skb, off, len) :
+		       rds_tcp_add_copy(rx, skb, off, len);
+}
+
 /* Store payload bytes: how many, or -errno. */
 static int rds_tcp_rx_data(struct rds_tcp_pass *pass, struct sk_buff *skb, u32 off, size_t left)
 {
@@ -347,19 +388,12 @@ static int rds_tcp_rx_data(struct rds_tcp_pass *pass, struct sk_buff *skb, u32 o
 	u32 len = min_t(size_t, left, rx->stream.data_left);
 	int ret;
 
-	if (rx->big && len < rx->stream.data_left) {
-		ret = rds_tcp_charge(pass, len);
-		if (ret)
-			return ret;
-	}
 	if (!rx->big) {
 		u8 *to = rx->data + rx->stream.hdr.len - rx->stream.data_left;
 
 		ret = rds_tcp_copy_bits(skb, off, to, len) ? -EFAULT : (int)len;
-	} else if (rds_tcp_worth_clone(skb, len)) {
-		ret = rds_tcp_add_clone(rx->big, skb, off, len);
 	} else {
-		ret = rds_tcp_add_copy(rx, skb, off, len);
+		ret = rds_tcp_add_piece(pass, skb, off, len);
 	}
 	if (ret > 0)
 		rds_stream_took(&rx->stream, ret);
@@ -404,7 +438,7 @@ static int rds_tcp_rx_step(struct rds_tcp_pass *pass, struct sk_buff *skb, u32 o
 	case RDS_STREAM_HDR:
 		return left ? rds_tcp_rx_hdr(rx, skb, off, left) : 0;
 	case RDS_STREAM_START:
-		return rds_tcp_rx_start(pass);
+		return rds_tcp_rx_start(rx);
 	case RDS_STREAM_DATA:
 		return left ? rds_tcp_rx_data(pass, skb, off, left) : 0;
 	case RDS_STREAM_DONE:
@@ -452,9 +486,7 @@ static bool rds_tcp_rx_paused(struct rds_tcp_path *tp, int err)
 {
 	struct rds_tcp_rx *rx = &tp->rx;
 
-	WRITE_ONCE(rx->starved, err == -ENOMEM || err == -ENOBUFS || err == -EBUSY);
-	if (err == -EBUSY)
-		return true;		/* rds_tcp_resume() will be called */
+	WRITE_ONCE(rx->starved, err == -ENOMEM || err == -ENOBUFS);
 	if (!rx->starved) {
 		rx->pauses = 0;
 		return false;
@@ -473,12 +505,12 @@ static bool rds_tcp_rx_paused(struct rds_tcp_path *tp, int err)
  * rds_tcp_read() - take and deliver everything TCP has received
  * @tp: path with a link
  * @sk: its socket, locked
- * @forced: for the last time, also above the bounds
+ * @forced: for the last time, also above max_peer_bytes
  */
 void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk, bool forced)
 {
 	struct rds_tcp_path *first = rds_path_priv(rds_path_first(tp->path));
-	struct rds_tcp_pass pass = { .tp = tp };
+	struct rds_tcp_pass pass = { .tp = tp, .forced = forced };
 	read_descriptor_t desc = { .arg.data = &pass, .count = 1 };
 
 	if (tp->rx.dead || !tp->up || (tp->rx.waits && !forced))
@@ -487,7 +519,6 @@ void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk, bool forced)
 	/* Before anybody can answer. */
 	WRITE_ONCE(first->heard, READ_ONCE(first->heard) + 1);
 	rds_rx_batch_init(&pass.batch);
-	pass.batch.forced = forced;
 	/* An empty message whose header came last may still want its memory. */
 	if (rds_tcp_rx_pending(&tp->rx))
 		rds_tcp_rx_actor(&desc, NULL, 0, 0);

@@ -359,54 +359,6 @@ void rds_tcp_settle(struct rds_tcp_path *tp, struct sock *sk)
 	rds_path_acked(tp->path, tp->epoch, pos);
 }
 
-/* Does TCP try the peer's window from time to time?  TCP socket locked. */
-static bool rds_tcp_is_shut(const struct sock *sk)
-{
-	return !tcp_rtx_and_write_queues_empty(sk) &&
-	       (!tcp_sk(sk)->snd_wnd || inet_csk(sk)->icsk_pending == ICSK_TIME_PROBE0);
-}
-
-/*
- * TCP_USER_TIMEOUT ends a link whose window stays shut for so long, though its peer's TCP
- * answers each attempt: the reader at the other end takes his time (room.c).  So as long as there
- * are answers it is put off, always for a few attempts more than the next one; and attempts do
- * not get so rare that a dead peer goes unnoticed: with data in flight they are retransmissions,
- * else probes.  TCP socket locked.
- */
-static void rds_tcp_patience(struct rds_tcp_tx *tx, struct sock *sk)
-{
-	struct inet_connection_sock *icsk = inet_csk(sk);
-	unsigned int limit;
-	long next;
-
-	if (!rds_tcp_is_shut(sk)) {
-		if (!tx->shut)
-			return;
-		/*
-		 * What the receiver threw away meanwhile is repeated first, and TCP reckons
-		 * that from when the window was shut.
-		 */
-		if (tcp_sk(sk)->packets_out && tcp_sk(sk)->retrans_stamp)
-			return;
-		tx->shut = false;
-		/* TCP leaves it if the window opens for a part of what waits. */
-		icsk->icsk_probes_tstamp = 0;
-		tcp_sock_set_user_timeout(sk, RDS_TCP_USER_TIMEOUT);
-		return;
-	}
-	if (!tx->shut)
-		tx->shut_since = jiffies;
-	tx->shut = true;
-	next = max_t(long, icsk->icsk_timeout - jiffies, 0);
-	limit = jiffies_to_msecs(jiffies - tx->shut_since) +
-		max(RDS_TCP_USER_TIMEOUT, 3 * jiffies_to_msecs(next));
-	tcp_sock_set_user_timeout(sk, min_t(unsigned int, limit, INT_MAX));
-	if (tcp_sk(sk)->packets_out)
-		icsk->icsk_rto = min_t(u32, icsk->icsk_rto, RDS_TCP_SHUT_RTO);
-	else
-		icsk->icsk_backoff = min_t(u8, icsk->icsk_backoff, RDS_TCP_SHUT_BACKOFF);
-}
-
 /**
  * rds_tcp_write_space() - TCP's callback: something was acknowledged
  * @sk: the link's socket, locked by the caller
@@ -422,7 +374,6 @@ void rds_tcp_write_space(struct sock *sk)
 
 	rds_tcp_count(RDS_TCP_WRITE_SPACE_CALLS);
 	rds_tcp_settle(tp, sk);
-	rds_tcp_patience(&tp->tx, sk);
 	if (tp->tx.blocked) {
 		if (sk_stream_is_writeable(sk)) {
 			tp->tx.blocked = false;
@@ -452,7 +403,6 @@ void rds_tcp_tx_begin(struct rds_tcp_path *tp, struct sock *sk)
 	tx->given = 0;
 	tx->reported = 0;
 	tx->blocked = false;
-	tx->shut = false;
 	tx->pushed = 0;
 	tx->asked = 0;
 }

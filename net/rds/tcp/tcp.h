@@ -52,10 +52,6 @@
 
 /* A peer that acknowledges nothing for so long, ms, is gone, as an idle one that keepalive lost. */
 #define RDS_TCP_USER_TIMEOUT	30000U
-/* How rare attempts at a shut window get: probes double their distance twice after this ... */
-#define RDS_TCP_SHUT_BACKOFF	3
-/* ... and the timer of retransmissions does so from here. */
-#define RDS_TCP_SHUT_RTO	(5 * HZ)
 
 /* A path that has sent nothing for so long, seconds, is idle. */
 #define RDS_TCP_COOLING		1
@@ -106,8 +102,6 @@ struct rds_tcp_batch {
  * @cur_bv: piece of @cur's payload that is next
  * @cur_bv_off: offset in that piece
  * @blocked: send() left bytes behind, write_space has to kick (sk)
- * @shut: the peer's window is shut (sk)
- * @shut_since: jiffies when that was seen first (sk)
  * @end: stream position behind all that was pulled (link mutex; peeked at by info)
  * @newest: stream position where the newest message begins (likewise)
  * @base: TCP sequence number of stream position 0, set before the link is up
@@ -127,8 +121,6 @@ struct rds_tcp_tx {
 	u32 cur_bv;
 	u32 cur_bv_off;
 	bool blocked;
-	bool shut;
-	unsigned long shut_since;
 	u64 end;
 	u64 newest;
 	u32 base;
@@ -151,9 +143,9 @@ struct rds_tcp_inc;
  * @data: where its payload goes if it is linear, else NULL
  * @big: the same message as @inc if it is kept as pieces, else NULL
  * @first: clock when its first byte was seen, while tracing
- * @starved: reading stopped for lack of memory or room, something is left in TCP's queue
+ * @starved: reading stopped for lack of memory, something is left in TCP's queue
  * @waits: nothing is read yet, see turn.c; cleared without the lock
- * @charged: bytes of @inc charged to the namespace
+ * @charged: memory of @inc charged to the namespace
  * @pauses: retries without success, for their distance
  * @dead: the peer broke the protocol: nothing is read any more
  */
@@ -202,7 +194,7 @@ struct rds_tcp_parked {
  * @heard: on path 0: changes when any path of the connection receives something
  * @evicted: the link is dropped to make room for others (rds_tcp_net.partial_lock)
  * @tx_starved: send() stopped for lack of memory (link mutex to set, retry work reads)
- * @retry: goes on with what stopped for lack of memory or room
+ * @retry: goes on with what stopped for lack of memory
  * @partial_node: rds_tcp_net.partials while a message is charged (its lock)
  * @partial_since: jiffies when that began
  * @data_ready: TCP's own callback, to put back
@@ -370,7 +362,6 @@ unsigned long rds_tcp_stop(struct rds_path *p, bool abort);
 void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock);
 void rds_tcp_retry_later(struct rds_tcp_path *tp, unsigned long delay);
 void rds_tcp_cool_later(struct rds_tcp_path *tp);
-void rds_tcp_resume(struct rds_path *p);
 
 /* batch.c */
 struct rds_tcp_batch *rds_tcp_batch_alloc(unsigned int room);

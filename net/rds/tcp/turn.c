@@ -12,7 +12,7 @@
  * whose messages both bring.  That one, too, waits.
  *
  * A link waits for older ones only, so they do not wait for each other; and each of them ends:
- * one that the peer has left does not wait for receivers any more, another one has
+ * one that the peer has left does not wait for others' memory any more, another one has
  * rds_tcp_drain()'s time.
  */
 #include "tcp.h"

@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0
+# What counts against a bound is what the machine loses: each bound is filled, and what is counted is
+# compared with the memory that is free.  Within half of it, both ways.  A kernel with KASAN has more
+# behind each object of a slab; there only what is in pages is compared.
+. "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
+
+# 10.1.0.3 is the victim, 10.1.0.1 is hostile.
+BUFFER=4194304		# sixteen times that is what a queue may cost
+PEERS=48		# with a message each that never ends
+PART=33554432		# max_peer_bytes
+
+# hog ID PORT: a socket that does what is written into its fifo
+hog() {
+	rm -f "$T/fifo"
+	mkfifo "$T/fifo"
+	ip netns exec n3 python3 -u "$SELFTESTS/hostile/spill.py" hog 10.1.0.3 "$2" 0 $BUFFER \
+		>>"$T/$1" 2>&1 <"$T/fifo" &
+	eval "pid_$1=$!"
+	exec 9>"$T/fifo"
+	busywait 15 said "$1" bound
+}
+
+ask() {
+	: >"$T/$1"
+	echo "$2" >&9
+	busywait 60 said "$1" "^$2" || { show_file "$T/$1"; return 1; }
+}
+
+# flood PORT COUNT SIZE [PAD]: and gone again
+flood() {
+	program flood n1 spill.py flood 10.1.0.1 10.1.0.3 "$1" "$2" "$3" 0 "${4:-0}"
+	busywait 120 said flood '^sent' || { show_file "$T/flood"; return 1; }
+	end flood
+}
+
+# What is free, kB; what waits for RCU, or for the debugger, is.
+free_kb() {
+	local low=0 now i
+
+	for i in 1 2 3 4 5 6; do
+		slab_objects 'rds_*' >/dev/null
+		now=$(mem_kb MemAvailable)
+		[ "$now" -le "$low" ] || low=$now
+		sleep 0.3
+	done
+	echo "$low"
+}
+
+# near COUNTED_KB LOST_KB: neither is more than one and a half of the other
+near() {
+	note "counted $1 kB, the machine has $2 kB less"
+	[ $(($1 * 2)) -le $(($2 * 3)) ] && [ $(($2 * 2)) -le $(($1 * 3)) ]
+}
+
+# queue PORT COUNT SIZE [PAD]: a receive queue, against what its socket is charged
+queue() {
+	local before counted rc
+
+	hog unread "$1" || return 1
+	before=$(free_kb)
+	flood "$@" && ask unread rmem || return 1
+	counted=$(sed -n 's/^rmem //p' "$T/unread")
+	near $((counted >> 10)) $((before - $(free_kb)))
+	rc=$?
+	exec 9>&-
+	end unread
+	return $rc
+}
+
+# Messages that never end, against the bound; what TCP holds is TCP's.
+partial() {
+	local before tcp
+
+	n3 sysctl -qw net.rds.max_peer_bytes=$PART
+	before=$(free_kb)
+	tcp=$(tcp_kb)
+	program hoard n1 room.py hoard fd00:1:: fd00:1::ffff 7100 $PEERS
+	busywait 60 said hoard hoarding || { show_file "$T/hoard"; return 1; }
+	near $((PART >> 10)) $((before - $(free_kb) - ($(tcp_kb) - tcp)))
+}
+
+# What is remembered of the source ports of old peers may be a quarter of it.
+histories() {
+	local before limited rc
+
+	n3 sysctl -qw net.rds.max_peer_bytes=$((3 * PART))
+	before=$(free_kb)
+	limited=$(counter n3 recv_flow_limit) || return 1
+	program histories n1 spill.py histories fd00:1:: fd00:1::ffff $PEERS
+	busywait 60 said histories '^sent' || { show_file "$T/histories"; return 1; }
+	busywait 30 counted recv_flow_limit "$limited" 1
+	near $((3 * PART / 4 >> 10)) $((before - $(free_kb)))
+	rc=$?
+	end histories
+	return $rc
+}
+
+tcp_kb() {
+	awk '$1 == "TCP:" { for (i = 2; i < NF; i++) if ($i == "mem") print $(i + 1) * 4 }' /proc/net/sockstat
+}
+
+ktap_header
+setup_hostile
+ip -n n3 addr add fd00:1::ffff/64 dev eth0 nodad
+for i in $(seq 0 $((PEERS - 1))); do
+	printf 'addr add fd00:1::%x/64 dev eth0 nodad\n' $((0x1000 + i))
+done >"$T/batch"
+ip -n n1 -batch "$T/batch"
+# The debugger of the kernel keeps what is freed, as much as it ever will.
+queue 7000 12000 2000 >/dev/null
+check "a queue of messages in packets full of others" queue 7001 700 3600 28
+check "a queue of large messages" queue 7004 700 60000
+check "messages that were received in part" partial
+end hoard
+if [[ $RDS_KERNEL != *kasan ]]; then
+	check "a queue of small messages" queue 7002 150000 100
+	check "a queue of messages that a slab has no size for" queue 7003 12000 2000
+	check "what is remembered of source ports" histories
+fi
+ktap_finish

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Receivers that do not read, and who floods them; driven by spill.sh and counted.sh.
+
+Usage: spill.py MODE ARGUMENTS...
+"""
+import errno
+import os
+import select
+import socket
+import struct
+import sys
+
+from room import dial, header, say, swallow
+
+SO_RCVBUFFORCE, SO_MEMINFO = 33, 55
+
+
+def rmem(s):
+    """What the socket is charged for its receive queue."""
+    return struct.unpack("=I", s.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 4))[0]
+
+
+def bound(addr, port, uid, rcvbuf):
+    """The owner of a socket is who makes it; only root may have a large one."""
+    os.setresuid(int(uid), int(uid), 0)
+    s = socket.socket(21, socket.SOCK_SEQPACKET)
+    os.setresuid(0, 0, 0)
+    s.bind((addr, int(port)))
+    if int(rcvbuf):
+        s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, int(rcvbuf))
+    return s
+
+
+def drain(s):
+    """All there is: (messages, errors, where the numbers do not go on by one)."""
+    got, errors, holes = 0, [], []
+    room = bytearray(1 << 20)
+    while True:
+        try:
+            n = s.recv_into(room, 0, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return got, errors, holes
+        except OSError as e:
+            errors.append((got, errno.errorcode[e.errno]))
+            continue
+        if n >= 4 and struct.unpack("=I", room[:4])[0] != got:
+            holes.append(got)
+        got += 1
+
+
+def hog(addr, port, uid, rcvbuf=0):
+    """A socket that is read when it is told to, by the lines "rmem", "poll", "error", "read"."""
+    s = bound(addr, port, uid, rcvbuf)
+    say("bound")
+    for line in sys.stdin:
+        word = line.strip()
+        if word == "rmem":
+            say("rmem", rmem(s))
+        elif word == "poll":
+            p = select.poll()
+            p.register(s)
+            say("poll error", bool(dict(p.poll(0)).get(s.fileno(), 0) & select.POLLERR))
+        elif word == "error":
+            say("error", s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+        elif word == "read":
+            say("read %d errors %s holes %s" % drain(s), "left", rmem(s))
+
+
+def flood(source, victim, port, count, size, other=0, pad=0):
+    """COUNT numbered messages of SIZE bytes, each followed by PAD of 2000 bytes to nobody.
+
+    Whatever the victim's map says; and by the same link then one message to port OTHER.
+    """
+    s = dial(source, victim, 40000 + 8 * (int(port) % 1000))
+    count, size, pad = int(count), int(size), int(pad)
+    rest = bytes(max(size - 4, 0))
+    nobody = header(0, 2000, 9, 9) + bytes(2000)
+    step = 1 if pad else 8
+    seq = 1
+    for i in range(0, count, step):
+        out = []
+        for k in range(i, min(i + step, count)):
+            out.append(header(seq, size, 9, int(port)) + struct.pack("=I", k)[:size] + rest)
+            seq += 1
+            for _ in range(pad):
+                out.append(struct.pack(">Q", seq) + nobody[8:])
+                seq += 1
+        send(s, b"".join(out))
+    if int(other):
+        send(s, header(seq, 4, 9, int(other)) + struct.pack("=I", 0))
+    # all was received, not only sent
+    while outstanding(s) and swallow(s):
+        select.select([], [], [], 0.05)
+    say("sent" if swallow(s) else "closed")
+    while swallow(s):
+        select.select([s], [], [], 0.2)
+
+
+def histories(prefix, victim, count):
+    """COUNT addresses send from 1,000 ports, none of which is near another; no announcement."""
+    stay = []
+    for i in range(int(count)):
+        s = dial("%s%x" % (prefix, 0x1000 + i), victim)
+        send(s, b"".join(header(k, 0, 64 * k, 7100) for k in range(1, 1001)))
+        stay.append(s)
+    while any(outstanding(s) and swallow(s) for s in stay):
+        select.select([], [], [], 0.05)
+    say("sent")
+    select.select([], [], [], 600)
+
+
+def outstanding(s):
+    """Bytes that the victim's TCP has not acknowledged."""
+    import fcntl
+
+    return struct.unpack("=i", fcntl.ioctl(s, 0x5411, b"\0" * 4))[0]
+
+
+def send(s, m):
+    while m:
+        r, w, _ = select.select([s], [s], [], 100)
+        if r and not swallow(s):
+            sys.exit("the victim closed")
+        if w:
+            m = m[s.send(m, socket.MSG_DONTWAIT):]
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
