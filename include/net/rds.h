@@ -33,6 +33,7 @@
 #include <net/net_namespace.h>
 #include <net/rds_rdma.h>
 
+struct mem_cgroup;
 struct rds_conn;
 struct rds_hdr;
 struct rds_info_sink;
@@ -267,6 +268,11 @@ void rds_transport_unregister(struct rds_transport *t);
  * appear in a dying netns.
  */
 void rds_transport_exit_net(struct rds_transport *t, struct net *net);
+/*
+ * Who pays for what works of a transport make for the namespace: for set_active_memcg().  It lives
+ * as long as @net; NULL: nobody.
+ */
+struct mem_cgroup *rds_memcg(const struct net *net);
 /* Facts about a path; all immutable for its lifetime. */
 void *rds_path_priv(const struct rds_path *p);
 struct net *rds_path_net(const struct rds_path *p);

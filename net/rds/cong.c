@@ -15,6 +15,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -462,13 +463,23 @@ void rds_cong_link_lost(struct rds_conn *c)
 		cong_changed(c, cleared);
 }
 
+/* Whoever takes it from the link: it is the namespace's. */
+static u8 *cong_alloc(struct rds_conn *c)
+{
+	struct mem_cgroup *old = set_active_memcg(c->rn->memcg);
+	u8 *map = kzalloc(RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+
+	set_active_memcg(old);
+	return map;
+}
+
 /*
  * Our copy of the peer's map, made when the first one comes in which a bit is set: most peers never
  * have a congested port.  c->lock is held.
  */
 static u8 *cong_fmap(struct rds_conn *c)
 {
-	u8 *map = kzalloc(RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_NOWARN);
+	u8 *map = cong_alloc(c);
 
 	if (map)
 		smp_store_release(&c->fmap, map);	/* after its zeroes: rds_cong_test() */
@@ -487,7 +498,7 @@ static int cong_replace(struct rds_conn *c, u8 *map, const u8 *fresh, bool raced
 			bool *changed)
 {
 	if (raced && !c->fmap_doubts) {
-		c->fmap_doubts = kzalloc(RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_NOWARN);
+		c->fmap_doubts = cong_alloc(c);
 		if (!c->fmap_doubts)
 			return -ENOMEM;
 	}

@@ -181,7 +181,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key
 	rds_message_settle_outside(&c->lock);
 	INIT_DELAYED_WORK(&c->mprds_work, rds_mprds_work);
 	mutex_init(&c->setup);
-	xa_init_flags(&c->flows, XA_FLAGS_LOCK_BH);
+	xa_init_flags(&c->flows, XA_FLAGS_LOCK_BH | XA_FLAGS_ACCOUNT);
 	c->fanout_open = true;
 	c->last_used = jiffies;
 	c->lru_used = c->last_used;

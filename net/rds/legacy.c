@@ -10,6 +10,8 @@
  * But such a peer keeps each socket on one path: a repeat is recognised by the last number
  * of its source port (rds_seq_accept_flow() in wire.c).
  */
+#include <linux/sched/mm.h>
+
 #include "core.h"
 
 /**
@@ -41,6 +43,16 @@ static void flow_unpack(struct rds_flow_seq *f, const void *entry, u64 seq)
 	f->last = rds_seq_widen(seq, v >> 1, FLOW_SEQ_BITS);
 }
 
+/* At the expense of the namespace.  Without memory it is forgotten. */
+static void flow_store(struct rds_conn *c, u16 sport, const struct rds_flow_seq *f)
+{
+	struct mem_cgroup *old = set_active_memcg(c->rn->memcg);
+
+	if (xa_err(xa_store(&c->flows, sport, flow_pack(f), GFP_ATOMIC | __GFP_NOWARN)))
+		xa_erase(&c->flows, sport);
+	set_active_memcg(old);
+}
+
 /**
  * rds_legacy_accept() - the sequence rule for a legacy peer
  * @p: path the message came by, its lock held
@@ -63,9 +75,8 @@ enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr 
 	/* Without memory, or above the bound, the port is only not remembered. */
 	if (v != RDS_SEQ_DUP && !known && !rds_flow_charge(c, h->sport))
 		return v;
-	if (v != RDS_SEQ_DUP && xa_err(xa_store(&c->flows, h->sport, flow_pack(&f),
-						GFP_ATOMIC | __GFP_NOWARN)))
-		xa_erase(&c->flows, h->sport);
+	if (v != RDS_SEQ_DUP)
+		flow_store(c, h->sport, &f);
 	return v;
 }
 

@@ -4,6 +4,7 @@
  * the address family last, and the reverse on the way out.
  */
 #include <linux/init.h>
+#include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <net/netns/generic.h>
@@ -51,6 +52,42 @@ void rds_net_for_each(void (*fn)(struct rds_net *rn, void *arg), void *arg)
 	mutex_unlock(&nets_lock);
 }
 
+/* Namespaces that are there when the module is loaded were not made by who does that. */
+static bool loaded;
+
+#ifdef CONFIG_MEMCG
+/* The memory control group of the task that makes a namespace; NULL for the root. */
+static struct mem_cgroup *owner_memcg(void)
+{
+	struct mem_cgroup *memcg = loaded ? get_mem_cgroup_from_mm(current->mm) : NULL;
+
+	/* Nobody counts there. */
+	if (memcg && !memcg->css.parent) {
+		mem_cgroup_put(memcg);
+		memcg = NULL;
+	}
+	return memcg;
+}
+#else
+static struct mem_cgroup *owner_memcg(void)
+{
+	return NULL;
+}
+#endif
+
+/**
+ * rds_memcg() - who pays for what works make for a namespace
+ * @net: namespace
+ *
+ * For set_active_memcg().  A task that asks for something itself pays itself.
+ *
+ * Return: a memory control group that lives as long as @net, or NULL for none.
+ */
+struct mem_cgroup *rds_memcg(const struct net *net)
+{
+	return rds_net(net)->memcg;
+}
+
 static int __net_init init_net_part(struct net *net)
 {
 	struct rds_net *rn = rds_net(net);
@@ -81,6 +118,7 @@ static int __net_init init_net_part(struct net *net)
 	mutex_lock(&nets_lock);
 	list_add_tail(&rn->node, &nets);
 	mutex_unlock(&nets_lock);
+	rn->memcg = owner_memcg();
 	return 0;
 
 err_conn:
@@ -116,6 +154,7 @@ static void __net_exit exit_net_part(struct net *net)
 	rds_conn_exit_net(rn);
 	rds_cong_exit_net(rn);
 	rds_port_exit_net(rn);
+	mem_cgroup_put(rn->memcg);
 }
 
 static struct pernet_operations net_ops = {
@@ -146,6 +185,7 @@ static int __init rds_init(void)
 	err = register_pernet_subsys(&net_ops);
 	if (err)
 		goto err_cong;
+	loaded = true;
 	err = rds_transport_register(&rds_loop_transport);
 	if (err)
 		goto err_net;

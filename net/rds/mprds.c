@@ -11,6 +11,7 @@
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 
 #include "core.h"
 #include "trace.h"
@@ -677,8 +678,11 @@ bool rds_mprds_apply(struct rds_conn *c)
 void rds_mprds_work(struct work_struct *work)
 {
 	struct rds_conn *c = container_of(to_delayed_work(work), struct rds_conn, mprds_work);
+	struct mem_cgroup *old = set_active_memcg(c->rn->memcg);
+	bool done = rds_mprds_apply(c);
 
-	if (!rds_mprds_apply(c)) {
+	set_active_memcg(old);
+	if (!done) {
 		/* The peer sends by all paths, and only we may dial them. */
 		spin_lock_bh(&c->lock);
 		if (!c->dead)

@@ -29,6 +29,8 @@ struct rds_grave_block {
  * struct rds_net - everything RDS keeps for one network namespace
  * @net: the namespace
  * @generation: random, not 0: tells peers that this is not the one they knew by our addresses
+ * @memcg: memory control group of the task that made it, counted; NULL: none, the root, or it
+ *	was there before this module
  * @node: list of all namespaces (main.c)
  * @ports: bound sockets by (address, port, scope); RCU read, rhashtable's own locks
  * @conns: connections by key; RCU read
@@ -65,6 +67,7 @@ struct rds_grave_block {
 struct rds_net {
 	struct net *net;
 	u32 generation;
+	struct mem_cgroup *memcg;
 	struct list_head node;
 	struct rhashtable ports;
 	struct rhashtable conns;

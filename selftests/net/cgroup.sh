@@ -10,16 +10,6 @@
 [ "$RDS_KERNEL" = kcsan ] && MB=${MB:-12}
 MB=${MB:-24}
 DESTS=100000
-ROOT=$T/cg
-GROUP=$ROOT/rds-fire
-
-has_memcg() {
-	mkdir -p "$ROOT" && mount -t cgroup2 none "$ROOT" 2>/dev/null || return 1
-	grep -qw memory "$ROOT/cgroup.controllers" || return 1
-	echo +memory >"$ROOT/cgroup.subtree_control" && mkdir "$GROUP" &&
-		echo $((MB << 20)) >"$GROUP/memory.max" &&
-		{ [ ! -e "$GROUP/memory.swap.max" ] || echo 0 >"$GROUP/memory.swap.max"; }
-}
 
 connections() {
 	"$1" "$BIN/rds-info" --json -n 2>/dev/null | grep -o '"remote_addr"' | wc -l
@@ -102,7 +92,7 @@ freed() {
 }
 
 ktap_header
-if ! has_memcg; then
+if ! memory_group $MB; then
 	ktap_skip "100,000 destinations in a memory cgroup" "no memory cgroups in this kernel"
 	ktap_finish
 	exit

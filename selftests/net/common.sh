@@ -127,6 +127,17 @@ no_stalls() {
 	done
 }
 
+# memory_group MB: a memory control group with that limit, at GROUP below ROOT
+memory_group() {
+	ROOT=$T/cg
+	GROUP=$ROOT/rds-fire
+	mkdir -p "$ROOT" && mount -t cgroup2 none "$ROOT" 2>/dev/null || return 1
+	grep -qw memory "$ROOT/cgroup.controllers" || return 1
+	echo +memory >"$ROOT/cgroup.subtree_control" && mkdir "$GROUP" &&
+		echo $(($1 << 20)) >"$GROUP/memory.max" &&
+		{ [ ! -e "$GROUP/memory.swap.max" ] || echo 0 >"$GROUP/memory.swap.max"; }
+}
+
 # counted NAME BEFORE LEAST: has the counter grown by so many since it was BEFORE?
 counted() {
 	local now

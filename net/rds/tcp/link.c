@@ -23,6 +23,8 @@
  */
 #include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
 
@@ -116,6 +118,59 @@ void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock)
 	rds_tcp_set_sizes(rn, sk);
 	release_sock(sk);
 }
+
+#ifdef CONFIG_MEMCG
+/* Charge @memcg with what @sk has received by now. */
+static int rds_tcp_charge_past(struct sock *sk, struct mem_cgroup *memcg)
+{
+	int bytes = sk_mem_pages(sk->sk_forward_alloc + atomic_read(&sk->sk_rmem_alloc)) << PAGE_SHIFT;
+
+	if (!bytes)
+		return 0;
+	/* Once more, and give it back where only TCP counts it twice. */
+	sk->sk_memcg = memcg;
+	if (!__sk_mem_schedule(sk, bytes, SK_MEM_RECV)) {
+		sk->sk_memcg = NULL;
+		return -ENOMEM;
+	}
+	sk->sk_memcg = NULL;
+	__sk_mem_reclaim(sk, bytes);
+	return 0;
+}
+
+/**
+ * rds_tcp_own() - let a socket that a work has made charge the group of its namespace
+ * @rn: the namespace
+ * @sk: new socket, nothing was sent on it
+ *
+ * TCP has looked for the group of the task, which a work has not.
+ *
+ * Return: 0, or -ENOMEM if the group is full; it may be called again.
+ */
+int rds_tcp_own(struct rds_tcp_net *rn, struct sock *sk)
+{
+	struct mem_cgroup *memcg = rds_memcg(rn->net);
+	int err = 0;
+
+	if (!memcg || !mem_cgroup_sockets_enabled || !cgroup_subsys_on_dfl(memory_cgrp_subsys))
+		return 0;
+	lock_sock(sk);
+	if (!sk->sk_memcg) {
+		err = rds_tcp_charge_past(sk, memcg);
+		if (!err) {
+			css_get(&memcg->css);	/* sk_free() puts it */
+			sk->sk_memcg = memcg;
+		}
+	}
+	release_sock(sk);
+	return err;
+}
+#else
+int rds_tcp_own(struct rds_tcp_net *rn, struct sock *sk)
+{
+	return 0;
+}
+#endif
 
 /**
  * rds_tcp_resize() - apply a sysctl to a path: its link is made anew
@@ -276,6 +331,7 @@ static int rds_tcp_dial(struct rds_tcp_path *tp)
 	if (err)
 		return err;
 
+	rds_tcp_own(rds_tcp_net(rds_path_net(p)), sock->sk);
 	rds_tcp_set_options(rds_tcp_net(rds_path_net(p)), sock);
 	err = rds_tcp_bind(p, sock);
 	if (err) {
@@ -349,11 +405,16 @@ static int rds_tcp_adopt(struct rds_tcp_path *tp)
 int rds_tcp_start(struct rds_path *p, u32 epoch, bool adopt)
 {
 	struct rds_tcp_path *tp = rds_path_priv(p);
+	struct mem_cgroup *old;
+	int err;
 
 	if (WARN_ON_ONCE(tp->sock))
 		return -EISCONN;
 	tp->epoch = epoch;
-	return adopt ? rds_tcp_adopt(tp) : rds_tcp_dial(tp);
+	old = set_active_memcg(rds_memcg(rds_path_net(p)));
+	err = adopt ? rds_tcp_adopt(tp) : rds_tcp_dial(tp);
+	set_active_memcg(old);
+	return err;
 }
 
 /* How long may stop() still wait, given when it began and what has been reached? */

@@ -14,6 +14,7 @@
  * say it, those that wait in a wrong place are moved before any is adopted, or another one parked.
  */
 #include <linux/in6.h>
+#include <linux/sched/mm.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
 
@@ -255,7 +256,7 @@ static int rds_tcp_put(struct rds_path *p, struct rds_tcp_parked *pk, bool again
 /* As rds_tcp_put(); takes @sock, but for -ENOMEM and -EAGAIN. */
 static int rds_tcp_park(struct rds_path *p, struct socket *sock)
 {
-	struct rds_tcp_parked *pk = kmalloc(sizeof(*pk), GFP_KERNEL);
+	struct rds_tcp_parked *pk = kmalloc(sizeof(*pk), GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!pk)
@@ -355,6 +356,9 @@ static int rds_tcp_judge(struct rds_tcp_net *rn, struct socket *sock)
 	struct rds_tcp_caller caller;
 	int err;
 
+	err = rds_tcp_own(rn, sock->sk);
+	if (err)
+		return err;
 	rds_tcp_identify(sock->sk, &caller);
 	rds_tcp_set_options(rn, sock);
 	/* One that is just being given up has a successor in a moment. */
@@ -389,23 +393,17 @@ static int rds_tcp_next(struct rds_tcp_net *rn, struct socket **sock)
 	return 0;
 }
 
-/**
- * rds_tcp_accept_work() - take connections from the listener
- * @work: the namespace's accept work
- *
- * A connection for which there is no memory is kept and tried again: TCP may have
- * acknowledged messages that came by it.
- */
-void rds_tcp_accept_work(struct work_struct *work)
+/* Take connections from TCP; true if there may be more. */
+static bool rds_tcp_accept_some(struct rds_tcp_net *rn, unsigned long *pause)
 {
-	struct rds_tcp_net *rn = container_of(to_delayed_work(work), struct rds_tcp_net, accept);
 	struct socket *sock;
 	int budget, err;
 
+	*pause = 0;
 	for (budget = RDS_TCP_ACCEPT_BUDGET; budget; budget--) {
 		err = rds_tcp_next(rn, &sock);
 		if (err == -EAGAIN || err == -EINVAL)
-			return;
+			return false;
 		if (err == -ECONNABORTED)
 			continue;
 		if (!err) {
@@ -416,11 +414,30 @@ void rds_tcp_accept_work(struct work_struct *work)
 		if (err) {
 			if (err != -EAGAIN)
 				rds_tcp_count(RDS_TCP_ACCEPT_NOMEM);
-			queue_delayed_work(rds_tcp_wq, &rn->accept, RDS_TCP_ACCEPT_PAUSE);
-			return;
+			*pause = RDS_TCP_ACCEPT_PAUSE;
+			break;
 		}
 	}
-	queue_delayed_work(rds_tcp_wq, &rn->accept, 0);
+	return true;
+}
+
+/**
+ * rds_tcp_accept_work() - take connections from the listener
+ * @work: the namespace's accept work
+ *
+ * A connection for which there is no memory is kept and tried again: TCP may have
+ * acknowledged messages that came by it.
+ */
+void rds_tcp_accept_work(struct work_struct *work)
+{
+	struct rds_tcp_net *rn = container_of(to_delayed_work(work), struct rds_tcp_net, accept);
+	struct mem_cgroup *old = set_active_memcg(rds_memcg(rn->net));
+	unsigned long pause;
+	bool more = rds_tcp_accept_some(rn, &pause);
+
+	set_active_memcg(old);
+	if (more)
+		queue_delayed_work(rds_tcp_wq, &rn->accept, pause);
 }
 
 /**

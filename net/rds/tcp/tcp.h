@@ -360,6 +360,7 @@ void rds_tcp_resize(struct rds_path *p, void *arg);
 int rds_tcp_start(struct rds_path *p, u32 epoch, bool adopt);
 unsigned long rds_tcp_stop(struct rds_path *p, bool abort);
 void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock);
+int rds_tcp_own(struct rds_tcp_net *rn, struct sock *sk);
 void rds_tcp_retry_later(struct rds_tcp_path *tp, unsigned long delay);
 void rds_tcp_cool_later(struct rds_tcp_path *tp);
 

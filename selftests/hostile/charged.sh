@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0
+# What peers make a namespace hold is charged to the memory control group that made it, whoever
+# allocates: thousands of addresses connect, and each costs a connection, a path, a congestion map
+# and a TCP socket, all made by the kernel's threads.
+. "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
+
+MB=600
+PEERS=2000
+
+# In the group: the namespaces, and who connects.
+join() {
+	echo $$ >"$GROUP/cgroup.procs"
+}
+
+leave() {
+	echo $$ >"$ROOT/cgroup.procs"
+}
+
+charged_kb() {
+	echo $(($(cat "$GROUP/memory.current") >> 10))
+}
+
+connected() {
+	program crowd n1 spill.py crowd fd00:: fd00:1::ffff $PEERS
+	busywait 200 said crowd '^here' || { show_file "$T/crowd"; return 1; }
+	show_file "$T/crowd"
+}
+
+known() {
+	local n
+
+	n=$(n3 "$BIN/rds-info" --json -n | grep -o '"remote_addr": *"fd00::[1-9]' | wc -l)
+	note "$n connections"
+	[ "$n" -ge $PEERS ]
+}
+
+near() {
+	local counted=$(($(charged_kb) - charged)) lost=$((before - $(mem_kb MemAvailable)))
+
+	note "charged $counted kB, the machine has $lost kB less: $((counted * 1024 / PEERS)) bytes a peer"
+	[ $((counted * 2)) -le $((lost * 3)) ] && [ $((lost * 2)) -le $((counted * 3)) ]
+}
+
+freed() {
+	[ $(($(charged_kb) - charged)) -lt $((most / 4)) ]
+}
+
+ktap_header
+if ! memory_group $MB; then
+	ktap_skip "peers of a memory control group" "no memory cgroups in this kernel"
+	ktap_finish
+	exit
+fi
+join
+setup_hostile
+ip -n n3 addr add fd00:1::ffff/64 dev eth0 nodad
+many_addresses n1 fd00:1::1 n3
+# A port that is congested: the maps.
+before=$(mem_kb MemAvailable)
+charged=$(charged_kb)
+check "$PEERS addresses connect" connected
+check "they are known" known
+check "what they cost is charged to the group that made the namespace" near
+most=$(($(charged_kb) - charged))
+end crowd
+n3 sysctl -qw net.rds.idle_conn_timeout_ms=1000 net.rds.max_conns=1
+cleanup
+leave
+check "all of it is given back with the namespace" busywait 30 freed
+rmdir "$GROUP"
+umount "$ROOT"
+ktap_finish
