@@ -123,7 +123,8 @@ void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock)
 /* Charge @memcg with what @sk has received by now. */
 static int rds_tcp_charge_past(struct sock *sk, struct mem_cgroup *memcg)
 {
-	int bytes = sk_mem_pages(sk->sk_forward_alloc + atomic_read(&sk->sk_rmem_alloc)) << PAGE_SHIFT;
+	int pages = sk_mem_pages(sk->sk_forward_alloc + atomic_read(&sk->sk_rmem_alloc));
+	int bytes = pages << PAGE_SHIFT;
 
 	if (!bytes)
 		return 0;
@@ -464,7 +465,7 @@ static unsigned long rds_tcp_drain(struct rds_tcp_path *tp)
 		kernel_sock_shutdown(tp->sock, SHUT_WR);
 		lock_sock(sk);
 	}
-	/* Others wait for what the peer has left here: it may not wait for memory that is not ours. */
+	/* Others wait for what the peer has left here: it may not wait for others' memory. */
 	rds_tcp_read(tp, sk, READ_ONCE(tp->wanted) && sk->sk_shutdown & RCV_SHUTDOWN && !waits);
 	limit = rds_tcp_drain_limit(tp, sk);
 	left = rds_tcp_unread(tp, sk);
