@@ -129,6 +129,22 @@ def one_then_two():
     return most_at_once(debian) == 3 and most_at_once(beside) == 1 and (len(after) < 8 or most_at_once(after) == 2)
 
 
+def limits():
+    """Twice the time beside others, not for those that are alone, nor when repeated alone."""
+    board = boards.Board()
+    shared, single = (Check("debian", "ours", board=board, beside=b) for b in (True, False))
+    for check in shared, single:
+        check.choose(testlib.find(["net/pair", "net/quiet"]))
+    (pair, quiet), (pair1, quiet1) = shared.tests, single.tests
+    if pair.timeout != 2 * pair1.timeout or quiet.timeout != quiet1.timeout:
+        return False
+    board.say = lambda _: None
+    late = testlib.Outcome(pair, testlib.Tap(lambda _: None), None, ["no end after 1 s"], 1.0)
+    shared.record(late, board.say)
+    shared.again(late)
+    return pair.timeout == pair1.timeout
+
+
 def build_fails():
     """The other lane runs, and the run fails."""
     board, ran = rehearse(True, build="echo no compiler; false")
@@ -150,6 +166,7 @@ CASES = [
     ("all of them on both", all_of_them),
     ("those that want to be alone at the end, one at a time", alone_at_the_end),
     ("one user-mode guest beside three of Debian's, then two", one_then_two),
+    ("time limits", limits),
     ("the second kernel cannot be made", build_fails),
     ("the second kernel is made first, meanwhile the other runs", build_comes_first),
 ]

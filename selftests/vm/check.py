@@ -18,6 +18,8 @@ from soak import Soak
 class Check:
     """The tests that run with one kernel."""
 
+    SHARED = 2      # so much longer a test may take where others run at the same time
+
     def __init__(self, kernel, kind, jobs=1, variant="", minutes=0, each=0, board=None, lanes=False, build=None, beside=False):
         """
         @minutes: for all that has a long form, or @each so many
@@ -54,6 +56,8 @@ class Check:
         tests = self.select([copy.copy(t) for t in tests])
         for t in tests:
             t.scale(self.kernel)
+            if self.beside and not t.alone and t.nodes:
+                t.timeout *= self.SHARED
             if self.each:
                 t.give(self.each)
         if self.minutes:
@@ -183,6 +187,8 @@ class Check:
         """What was late has the machine for itself once."""
         self.board.expect(1)
         self.board.say(f"# {self.kernel} {outcome.test.name} was late: once more, alone")
+        if self.beside and not outcome.test.alone and outcome.test.nodes:
+            outcome.test.timeout //= self.SHARED
         before = len(self.board.entries)
         if not outcome.test.nodes:
             HostLane(self, [outcome.test], beside=False).run()
