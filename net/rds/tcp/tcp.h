@@ -3,7 +3,8 @@
  * RDS over TCP: internals of rds_tcp.ko.
  *
  * main.c  module, namespaces: listener, sysctls; address ownership
- * park.c  incoming connections: accept, judge, park
+ * place.c incoming connections: accept, judge
+ * park.c  those that wait for their path
  * turn.c  in which order the links of an old peer are read
  * link.c  one link: dial or adopt, TCP's callbacks, drain and stop
  * batch.c what is handed to TCP in one call
@@ -337,9 +338,13 @@ extern struct workqueue_struct *rds_tcp_wq;
 struct rds_tcp_net *rds_tcp_net(struct net *net);
 bool rds_tcp_owns_addr(struct net *net, const struct in6_addr *addr, u32 scope);
 
-/* park.c */
+/* place.c */
 void rds_tcp_listen_ready(struct sock *sk);
 void rds_tcp_accept_work(struct work_struct *work);
+
+/* park.c */
+int rds_tcp_park(struct rds_path *p, struct socket *sock);
+int rds_tcp_sort_all(const struct rds_conn *c);
 struct socket *rds_tcp_take_parked(struct rds_tcp_path *tp);
 void rds_tcp_announce(struct rds_tcp_path *tp);
 int rds_tcp_sort(struct rds_tcp_path *tp);
