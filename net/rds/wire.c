@@ -39,7 +39,12 @@ static const u8 ext_body[EXT_NR_TYPES] = {
 	[RDS_EXT_NPATHS]	= 2,
 	[RDS_EXT_GEN_NUM]	= 4,
 	[RDS_EXT_SPORT_IDX]	= 1,
+	[RDS_EXT_LINK]		= 10,
 };
+
+/* RDS_EXT_LINK: a zero, where parsers stop that do not know it; index and verdict; the rest. */
+#define LINK_INDEX	0x07
+#define LINK_VERDICT	3		/* shift */
 
 /**
  * rds_hdr_parse() - decode a header
@@ -196,6 +201,12 @@ static void ext_store(struct rds_ext *e, u8 type, const u8 *body)
 	case RDS_EXT_GEN_NUM:
 		e->gen = get_unaligned_be32(body);
 		break;
+	case RDS_EXT_LINK:
+		e->link.index = body[1] & LINK_INDEX;
+		e->link.verdict = body[1] >> LINK_VERDICT;
+		e->link.to = get_unaligned_be32(body + 2);
+		e->link.name = get_unaligned_be32(body + 6);
+		break;
 	}
 }
 
@@ -320,6 +331,47 @@ bool rds_ext_put_rdma_dest(u8 area[RDS_EXT_LEN], u32 rkey, u32 off)
 	put_unaligned_be32(rkey, body);
 	put_unaligned_be32(off, body + 4);
 	return true;
+}
+
+/**
+ * rds_ext_put_link() - append LINK
+ * @area: extension area
+ * @link: what it says; its index is below RDS_MAX_PATHS, its verdict below 32
+ *
+ * Return: false, and nothing is written, if it does not fit.
+ */
+bool rds_ext_put_link(u8 area[RDS_EXT_LEN], const struct rds_ext_link *link)
+{
+	u8 *body = ext_append(area, RDS_EXT_LINK, 10);
+
+	if (!body)
+		return false;
+	body[0] = 0;
+	body[1] = (link->index & LINK_INDEX) | link->verdict << LINK_VERDICT;
+	put_unaligned_be32(link->to, body + 2);
+	put_unaligned_be32(link->name, body + 6);
+	return true;
+}
+
+static u32 fnv1a(u32 h, const u8 *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		h = (h ^ p[i]) * 16777619U;
+	return h;
+}
+
+/**
+ * rds_conn_name() - a short name of a connection
+ * @laddr: address of the host that calls it so
+ * @faddr: that of its peer, as it sees it
+ *
+ * 32-bit FNV-1a: to tell those apart that are taken for each other by accident.
+ */
+u32 rds_conn_name(const u8 laddr[16], const u8 faddr[16])
+{
+	return fnv1a(fnv1a(2166136261U, laddr, 16), faddr, 16);
 }
 
 /**

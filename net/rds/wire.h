@@ -36,6 +36,7 @@
 #define RDS_EXT_NPATHS		5
 #define RDS_EXT_GEN_NUM		6
 #define RDS_EXT_SPORT_IDX	8
+#define RDS_EXT_LINK		15	/* ours: what a link's first frame says of it */
 
 /**
  * struct rds_hdr - an RDS header in host order
@@ -61,6 +62,39 @@ struct rds_hdr {
 	u8 ext[RDS_EXT_LEN];
 };
 
+/**
+ * enum rds_link_verdict - what the end that accepts a link says about it (RDS_EXT_LINK)
+ * @RDS_LINK_WELCOME: messages may follow
+ * @RDS_LINK_WAIT: not yet: it is being looked whether another host still answers
+ * @RDS_LINK_STALE: refused: the caller expected another instance than this one
+ * @RDS_LINK_TAKEN: refused: this end has links to another host by the caller's address
+ * @RDS_LINK_SELF: refused: the caller is this host itself
+ * @RDS_LINK_NR_VERDICTS: their number
+ */
+enum rds_link_verdict {
+	RDS_LINK_WELCOME,
+	RDS_LINK_WAIT,
+	RDS_LINK_STALE,
+	RDS_LINK_TAKEN,
+	RDS_LINK_SELF,
+	RDS_LINK_NR_VERDICTS
+};
+
+/**
+ * struct rds_ext_link - body of RDS_EXT_LINK
+ * @index: path of the link, below RDS_MAX_PATHS
+ * @verdict: enum rds_link_verdict, or what a later version adds to it; always WELCOME from the
+ *	end that dials
+ * @to: generation that the sender believes the receiver to have, 0 = it does not know
+ * @name: rds_conn_name() of the connection at the sender
+ */
+struct rds_ext_link {
+	u8 index;
+	u8 verdict;
+	u32 to;
+	u32 name;
+};
+
 /* Bits of rds_ext.present: 1 << RDS_EXT_xxx */
 #define RDS_EXT_HAS(e, t)	(!!((e)->present & (1U << (t))))
 
@@ -75,6 +109,7 @@ struct rds_hdr {
  * @gen: GEN_NUM
  * @npaths: NPATHS
  * @rdma_dir: RDMA_BYTES direction
+ * @link: LINK
  * @unknown: first type met that this version does not know (parsing stopped there), else 0
  */
 struct rds_ext {
@@ -88,6 +123,7 @@ struct rds_ext {
 	u16 npaths;
 	u8 rdma_dir;
 	u8 unknown;
+	struct rds_ext_link link;
 };
 
 int rds_hdr_parse(const u8 *p, size_t n, struct rds_hdr *out);
@@ -102,6 +138,8 @@ bool rds_ext_put_u8(u8 area[RDS_EXT_LEN], u8 type, u8 v);
 bool rds_ext_put_u16(u8 area[RDS_EXT_LEN], u8 type, u16 v);
 bool rds_ext_put_u32(u8 area[RDS_EXT_LEN], u8 type, u32 v);
 bool rds_ext_put_rdma_dest(u8 area[RDS_EXT_LEN], u32 rkey, u32 off);
+bool rds_ext_put_link(u8 area[RDS_EXT_LEN], const struct rds_ext_link *link);
+u32 rds_conn_name(const u8 laddr[16], const u8 faddr[16]);
 
 /**
  * enum rds_stream_need - what a stream receiver has to do next

@@ -23,6 +23,8 @@ static inline int model_ext_body(int type)
 		return 2;
 	case 8:
 		return 1;
+	case 15:	/* ours */
+		return 10;
 	default:
 		return -1;
 	}
@@ -54,6 +56,13 @@ static inline void model_ext_field(struct rds_ext *e, int type, const u8 *body)
 		e->npaths = model_be(body, 2);
 	else if (type == 6)
 		e->gen = model_be(body, 4);
+	else if (type == 15)
+		e->link = (struct rds_ext_link){
+			.index = body[1] % 8,
+			.verdict = body[1] / 8,
+			.to = model_be(body + 2, 4),
+			.name = model_be(body + 6, 4),
+		};
 }
 
 /* Consumes the area from the front; returns bytes used by complete extensions. */
@@ -81,7 +90,7 @@ static inline size_t model_ext_parse(const u8 *p, size_t left, struct rds_ext *e
 	return used;
 }
 
-/* A peer before 7.0: does not know 4 and 8, and reads on behind an unknown type. */
+/* A peer before 7.0: does not know 4, 8 and 15, and reads on behind an unknown type. */
 static inline void model_ext_parse_old(const u8 *p, size_t left, struct rds_ext *e)
 {
 	memset(e, 0, sizeof(*e));
@@ -90,7 +99,7 @@ static inline void model_ext_parse_old(const u8 *p, size_t left, struct rds_ext 
 
 		if (type == 0 || type > 15)
 			break;
-		if (body < 0 || type == 4 || type == 8) {
+		if (body < 0 || type == 4 || type == 8 || type == 15) {
 			p++;
 			left--;
 			continue;
@@ -109,7 +118,9 @@ static inline bool model_ext_same(const struct rds_ext *a, const struct rds_ext 
 	       a->rdma_rkey == b->rdma_rkey && a->dest_rkey == b->dest_rkey &&
 	       a->dest_off == b->dest_off && a->rdma_bytes == b->rdma_bytes &&
 	       a->gen == b->gen && a->npaths == b->npaths &&
-	       a->rdma_dir == b->rdma_dir && a->unknown == b->unknown;
+	       a->rdma_dir == b->rdma_dir && a->unknown == b->unknown &&
+	       a->link.index == b->link.index && a->link.verdict == b->link.verdict &&
+	       a->link.to == b->link.to && a->link.name == b->link.name;
 }
 
 /* Put one extension of a random type, width and value; check the area afterwards. */

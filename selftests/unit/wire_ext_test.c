@@ -109,7 +109,7 @@ static void parse__unknown_is_reported_and_ends_it(void)
 
 	for (type = 0; type < 256; type++) {
 		u8 area[RDS_EXT_LEN] = { 5, 0, 4, type, 6, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
-		bool known = type >= 1 && type <= 8 && type != 7;
+		bool known = (type >= 1 && type <= 8 && type != 7) || type == 15;
 		struct rds_ext e;
 
 		rds_ext_parse(area, &e);
@@ -145,6 +145,87 @@ static void put__handshake(void)
 	EXPECT_EQ(e.npaths, 8);
 	EXPECT_EQ(e.gen, 0xcafebabe);
 	EXPECT_EQ(e.present, 1U << 5 | 1U << 6);
+}
+
+/* The first frame of a link: to parsers of all ages it is the generation, or that and the link. */
+static void put__link_golden(void)
+{
+	static const u8 want[RDS_EXT_LEN] = {
+		6, 0xca, 0xfe, 0xba, 0xbe,
+		15, 0, 5 | 3 << 3, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0,
+	};
+	const struct rds_ext_link link = {
+		.index = 5, .verdict = RDS_LINK_TAKEN, .to = 0x12345678, .name = 0x9abcdef0,
+	};
+	u8 area[RDS_EXT_LEN] = { 0 };
+	struct rds_ext e;
+
+	EXPECT(rds_ext_put_u32(area, RDS_EXT_GEN_NUM, 0xcafebabe));
+	EXPECT(rds_ext_put_link(area, &link));
+	EXPECT_EQ(memcmp(area, want, sizeof(area)), 0);
+	EXPECT(!rds_ext_put_u8(area, RDS_EXT_SPORT_IDX, 0));
+
+	rds_ext_parse(area, &e);
+	EXPECT_EQ(e.present, 1U << 6 | 1U << 15);
+	EXPECT_EQ(e.gen, 0xcafebabe);
+	EXPECT_EQ(e.link.index, 5);
+	EXPECT_EQ(e.link.verdict, RDS_LINK_TAKEN);
+	EXPECT_EQ(e.link.to, 0x12345678);
+	EXPECT_EQ(e.link.name, 0x9abcdef0);
+
+	model_ext_parse_old(area, RDS_EXT_LEN, &e);
+	EXPECT_EQ(e.present, 1U << 6);
+	EXPECT_EQ(e.gen, 0xcafebabe);
+}
+
+static void put__link_every_index_and_verdict(void)
+{
+	int index, verdict;
+
+	for (index = 0; index < RDS_MAX_PATHS; index++) {
+		for (verdict = 0; verdict < 32; verdict++) {
+			struct rds_ext_link link = { .index = index, .verdict = verdict };
+			u8 area[RDS_EXT_LEN] = { 0 };
+			struct rds_ext e;
+
+			EXPECT(rds_ext_put_link(area, &link));
+			EXPECT_EQ(area[1], 0);
+			rds_ext_parse(area, &e);
+			EXPECT_EQ(e.link.index, index);
+			EXPECT_EQ(e.link.verdict, verdict);
+		}
+	}
+}
+
+/* It fits behind a generation, and not behind more. */
+static void put__link_that_does_not_fit(void)
+{
+	const struct rds_ext_link link = { .index = 1 };
+	u8 area[RDS_EXT_LEN] = { 0 }, before[RDS_EXT_LEN];
+
+	EXPECT(rds_ext_put_u32(area, RDS_EXT_GEN_NUM, 1));
+	EXPECT(rds_ext_put_u16(area, RDS_EXT_NPATHS, 8));
+	memcpy(before, area, sizeof(area));
+	EXPECT(!rds_ext_put_link(area, &link));
+	EXPECT_EQ(memcmp(area, before, sizeof(area)), 0);
+}
+
+/* FNV-1a, as its authors give it, of both addresses; each bit of them counts, and their order. */
+static void conn_name__golden(void)
+{
+	u8 a[32] = { [10] = 0xff, 0xff, 10, 1, 0, 2, [26] = 0xff, 0xff, 10, 1, 0, 9 };
+	u32 h = 0x811c9dc5, name = rds_conn_name(a, a + 16);
+	int i;
+
+	for (i = 0; i < 32; i++)
+		h = (u32)((u64)(h ^ a[i]) * 0x01000193);
+	EXPECT_EQ(name, h);
+	EXPECT(rds_conn_name(a + 16, a) != name);
+	for (i = 0; i < 256; i++) {
+		a[i / 8] ^= 1 << i % 8;
+		EXPECT(rds_conn_name(a, a + 16) != name);
+		a[i / 8] ^= 1 << i % 8;
+	}
 }
 
 static void put__until_full_without_terminator(void)
@@ -199,7 +280,7 @@ static void put__type_of_another_width(void)
 static void put__behind_what_no_parser_passes(void)
 {
 	static const u8 bad[][RDS_EXT_LEN] = {
-		{ 7 }, { 9 }, { 15 }, { 16 }, { 255 },
+		{ 7 }, { 9 }, { 14 }, { 16 }, { 255 },
 		{ 5, 0, 8, 10 },
 		{ 3, 1, 1, 1, 1, 1, 1, 1, 1, 3 },		/* second one cut off */
 	};
@@ -265,6 +346,10 @@ static const struct unit_test tests[] = {
 	CASE(parse__unknown_is_reported_and_ends_it),
 	CASE(parse__first_of_a_type_wins),
 	CASE(put__handshake),
+	CASE(put__link_golden),
+	CASE(put__link_every_index_and_verdict),
+	CASE(put__link_that_does_not_fit),
+	CASE(conn_name__golden),
 	CASE(put__until_full_without_terminator),
 	CASE(put__body_of_sport_idx_is_zero),
 	CASE(put__type_of_another_width),
