@@ -306,6 +306,39 @@ struct rds_conn *rds_conn_find_or_create(struct net *net, struct rds_transport *
 					 const struct in6_addr *faddr, u32 scope, u8 tos);
 void rds_conn_put(struct rds_conn *c);
 struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port);
+
+/**
+ * enum rds_placing - where an incoming link belongs
+ * @RDS_PLACE_LATER: its first frame has to be waited for
+ * @RDS_PLACE_GUESS: it does not say: rds_conn_accept_path()
+ * @RDS_PLACE_TOLD: it does: rds_conn_told_path()
+ * @RDS_PLACE_RIVAL: there are links to somebody else by the same address: rds_conn_ask(), and see
+ *	whether they answer; if not, rds_conn_forsake()
+ * @RDS_PLACE_REFUSED: the answer has to be sent, and the link closed
+ */
+enum rds_placing {
+	RDS_PLACE_LATER,
+	RDS_PLACE_GUESS,
+	RDS_PLACE_TOLD,
+	RDS_PLACE_RIVAL,
+	RDS_PLACE_REFUSED
+};
+
+/*
+ * rds_conn_place(): @h: first header of an incoming link that has no path, NULL = it has not come.
+ * rds_conn_answer(): a frame that says it has to wait, or is refused, for a rival.
+ * Process context.
+ */
+enum rds_placing rds_conn_place(struct rds_conn *c, const struct rds_hdr *h, unsigned int *index,
+				u8 answer[48]);
+void rds_conn_answer(struct rds_conn *c, const struct rds_hdr *h, bool wait, u8 answer[48]);
+/* To a link from an address of ours: that it was led back here. */
+void rds_net_answer_self(struct net *net, const struct in6_addr *laddr, u8 answer[48]);
+struct rds_path *rds_conn_told_path(struct rds_conn *c, unsigned int index);
+/* Do the peer's links say in their first frame where they belong?  Unknown counts as no. */
+bool rds_conn_tells(const struct rds_conn *c);
+void rds_conn_ask(struct rds_conn *c);
+void rds_conn_forsake(struct rds_conn *c);
 /* The larger peer knocked (non-canonical connect): connect path 0 if it is down. */
 void rds_conn_nudged(struct rds_conn *c);
 
@@ -332,7 +365,7 @@ bool rds_path_link_up(struct rds_path *p, u32 epoch);
 u64 rds_path_peer_instance(struct rds_path *p, u32 instance);
 /* Ours. */
 u32 rds_instance(const struct rds_path *p);
-/* The peer's port of a link that start() adopts; before link_up(). */
+/* The path told by a link that start() adopts, or else the peer's port; before link_up(). */
 void rds_path_peer_port(struct rds_path *p, u16 port);
 void rds_path_drop(struct rds_path *p, u32 epoch, int why);
 /* What stop() waits for has happened: call it again now. */

@@ -534,7 +534,7 @@ struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port)
 	n = rds_mprds_apply(c) ? rds_mprds_guess(c) : 0;
 	if (!n)
 		return NULL;
-	if (READ_ONCE(c->peer_sport_idx))
+	if (!rds_legacy_peer(c))
 		return c->paths[peer_port % n];
 
 	oldest = c->paths[0];
@@ -545,6 +545,29 @@ struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port)
 			oldest = c->paths[i];
 	}
 	return oldest;
+}
+
+/**
+ * rds_conn_told_path() - the path that the first frame of an incoming link has told
+ * @c: the connection
+ * @index: the path, below RDS_MAX_PATHS
+ *
+ * Context: process, may sleep.
+ * Return: the path, valid as long as @c is held; NULL for lack of memory.
+ */
+struct rds_path *rds_conn_told_path(struct rds_conn *c, unsigned int index)
+{
+	struct rds_path *p = NULL;
+
+	mutex_lock(&c->setup);
+	if (c->paths[index])
+		p = c->paths[index];
+	else if (c->dead)
+		p = c->paths[0];	/* it refuses the link, as any other does */
+	else if (!IS_ERR(rds_conn_add_path(c, index)))
+		p = c->paths[index];
+	mutex_unlock(&c->setup);
+	return p;
 }
 
 /**

@@ -36,6 +36,7 @@
 #include "cmsg.h"
 #include "drop.h"
 #include "net.h"
+#include "peer.h"
 #include "rdma.h"
 #include "sockaddr.h"
 #include "state.h"
@@ -324,7 +325,8 @@ struct rds_conn_key {
  * @control_due: the first control frame of this link was not sent yet
  * @parked: the transport holds a link to be adopted
  * @adopted: the link of this epoch came from the peer
- * @peer_port: the peer's port of an adopted link
+ * @welcome: who accepted the link of this epoch has said that messages may follow, or is older
+ * @peer_port: of an adopted link: the path that it has told, or else the peer's port
  * @folded: its messages go by path 0 (rds_mprds_fold_path()), for good
  * @rx_as: path whose messages the link brings, if not this one's (rds_mprds_repair())
  * @up_since: jiffies of the last transition to UP
@@ -370,7 +372,7 @@ struct rds_path {
 	unsigned long backoff;
 	bool control_due;
 	bool parked;
-	bool adopted;
+	bool adopted, welcome;
 	bool folded;
 	u16 peer_port;
 	struct rds_path *rx_as;
@@ -427,6 +429,10 @@ struct rds_path {
  * @greeted: epoch of the link of path 0 by which a handshake pong came
  * @greeted_gen: @peer_gen of then
  * @told: epoch of the link of path 0 by which @peer_gen was told
+ * @kind: does the peer say whom a link leads to (peer.c)?  Any value is right for a moment
+ * @who_gen: instance of the peer whose link was let in last, 0 = none that has told
+ * @who_name: its name for this connection
+ * @doubt_since: jiffies when another instance was found by a link, and others stood; 0 = no doubt
  * @dead: being destroyed: no path is added, no work queued
  * @closing: senders and new links have to wait whether it goes (expire.c); @setup to write
  * @going: it goes; @setup
@@ -478,6 +484,9 @@ struct rds_conn {
 	u32 want_paths;
 	bool peer_sport_idx;
 	u32 greeted, greeted_gen, told;
+	enum rds_peer_kind kind;
+	u32 who_gen, who_name;
+	unsigned long doubt_since;
 	bool dead;
 	u64 fanout_seq;
 	bool fanout_open, repairing, fold;
@@ -525,7 +534,6 @@ bool rds_conn_unlink(struct rds_conn *c);		/* one caller gets true */
 void rds_conn_destroy_later(struct rds_conn *c);	/* only who unlinked it */
 
 /* path.c */
-#define RDS_LISTEN_TIME		(HZ / 5 + 1)	/* how long a link waits for the first frame */
 int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths);
 void rds_path_pump(struct rds_path *p, struct rds_sock *sender);
 void rds_path_push(struct rds_path *p);
@@ -565,15 +573,6 @@ bool rds_mprds_may_start(const struct rds_path *p);
 unsigned int rds_mprds_guess(struct rds_conn *c);
 bool rds_mprds_apply(struct rds_conn *c);
 void rds_mprds_work(struct work_struct *work);
-
-/* generation.c */
-void rds_generation_told(struct rds_path *p, u32 gen, u64 seq);
-void rds_generation_fresh_link(struct rds_path *p);	/* path->lock held */
-
-/* legacy.c */
-bool rds_legacy_peer(const struct rds_conn *c);
-void rds_legacy_forget(struct rds_conn *c);
-enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr *h);
 
 /* ---- send and receive ------------------------------------------------------- */
 

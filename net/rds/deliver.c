@@ -134,6 +134,7 @@ void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
 		      struct rds_incoming *inc, struct rds_rx_batch *b)
 {
 	struct rds_conn *c = p->conn;
+	bool first;
 
 	inc->len = h->len;
 	inc->seq = h->seq;
@@ -142,7 +143,10 @@ void rds_path_deliver(struct rds_path *p, u32 epoch, const struct rds_hdr *h,
 		goto done;
 	if (!READ_ONCE(c->answered))
 		WRITE_ONCE(c->answered, true);
+	first = !READ_ONCE(p->rx_frames);
 	path_heard(p);
+	if (unlikely(first || rds_hdr_is_cong(h)) && !rds_peer_told(p, h, first))
+		goto done;
 	if (rds_hdr_is_cong(h)) {
 		rds_cong_received(p, h, inc);
 		goto done;

@@ -18,11 +18,11 @@
  * rds_legacy_peer() - may this peer mix up path indices?
  * @c: the connection
  *
- * Return: true until it has announced that its source ports encode them.
+ * Return: true until it has announced that its source ports encode them, or its links tell.
  */
 bool rds_legacy_peer(const struct rds_conn *c)
 {
-	return c->key.trans->max_paths > 1 && !READ_ONCE(c->peer_sport_idx);
+	return c->key.trans->max_paths > 1 && !READ_ONCE(c->peer_sport_idx) && !rds_conn_tells(c);
 }
 
 /* A value of rds_conn.flows: the low bits of the sequence, and rds_flow_seq.fanned. */

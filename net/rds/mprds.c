@@ -582,7 +582,10 @@ unsigned int rds_mprds_guess(struct rds_conn *c)
 	return n;
 }
 
-/* The path that a link of path @i belongs to, by its port, if that is another; c->lock held. */
+/*
+ * The path that a link of path @i belongs to, by its first frame or its port, if that is another;
+ * c->lock held.
+ */
 static struct rds_path *mprds_rightful(struct rds_conn *c, unsigned int i, unsigned int n)
 {
 	struct rds_path *p = c->paths[i], *q = NULL;
@@ -609,7 +612,7 @@ static void mprds_repair(struct rds_conn *c)
 	unsigned int i, n = c->npaths;
 
 	lockdep_assert_held(&c->setup);
-	if (n < 2 || rds_conn_is_active(c) || !READ_ONCE(c->peer_sport_idx))
+	if (n < 2 || rds_conn_is_active(c) || rds_legacy_peer(c))
 		return;
 	spin_lock_bh(&c->lock);
 	WRITE_ONCE(c->repairing, true);

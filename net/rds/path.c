@@ -276,7 +276,7 @@ void rds_path_kick(struct rds_path *p)
  * rds_path_control_due() - must a control frame go before the next message?
  * @p: the path
  *
- * Each link begins with a control frame that carries our generation.  Maps travel on path 0
+ * Each link begins with a control frame that says which one it is (peer.c).  Maps travel on path 0
  * only: on several paths an older one could overtake a newer one.
  */
 bool rds_path_control_due(struct rds_path *p)
@@ -300,7 +300,7 @@ size_t rds_path_pull_control(struct rds_path *p, u8 *buf)
 		return 0;
 	WRITE_ONCE(p->control_due, false);
 	if (p->conn->key.trans->caps & RDS_CAP_HANDSHAKE)
-		rds_ext_put_u32(h.ext, RDS_EXT_GEN_NUM, p->conn->rn->generation);
+		rds_peer_ext(p, h.ext);
 	if (!p->index) {
 		rds_cong_snapshot(p->conn, buf + RDS_HDR_LEN);
 		h.len = RDS_CONG_MAP_BYTES;
@@ -308,17 +308,6 @@ size_t rds_path_pull_control(struct rds_path *p, u8 *buf)
 	}
 	rds_hdr_build(buf, &h);
 	return RDS_HDR_LEN + h.len;
-}
-
-/*
- * A peer of the old kind may reset a link that TCP has already accepted, and with it the
- * first messages that TCP has already acknowledged.  So on a link that we dialled let it
- * speak first; on paths above 0 it may have nothing to say, hence the time limit.
- */
-static bool path_must_listen(const struct rds_path *p)
-{
-	return !p->adopted && !READ_ONCE(p->rx_frames) && rds_legacy_peer(p->conn) &&
-	       time_before(jiffies, READ_ONCE(p->up_since) + RDS_LISTEN_TIME);
 }
 
 /**
@@ -333,7 +322,7 @@ struct rds_message *rds_path_pull(struct rds_path *p, u64 *end)
 {
 	struct rds_message *m = NULL;
 
-	if (!p->pull_budget || path_must_listen(p) || !rds_mprds_may_send(p))
+	if (!p->pull_budget || rds_peer_must_speak(p) || !rds_mprds_may_send(p))
 		return NULL;
 	/* What is queued from now on is found after the link mutex is let go. */
 	if (!READ_ONCE(p->nr_queued)) {

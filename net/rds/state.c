@@ -93,6 +93,7 @@ static void path_comes_up(struct rds_path *p)
 {
 	p->control_due = !!(p->conn->key.trans->caps & RDS_CAP_SENDS_CONG);
 	p->rx_frames = 0;
+	p->welcome = false;
 	p->up_since = jiffies;
 	rds_generation_fresh_link(p);
 }

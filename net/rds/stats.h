@@ -52,6 +52,7 @@
 	X(link_refused)				\
 	X(link_parked)				\
 	X(link_misplaced)			\
+	X(link_wrong_peer)			\
 	X(conn_created)				\
 	X(conn_expired)				\
 	X(conn_limit)				\

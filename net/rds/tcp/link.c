@@ -377,9 +377,7 @@ static int rds_tcp_adopt(struct rds_tcp_path *tp)
 	/* They may have changed while it was parked. */
 	rds_tcp_set_sizes(rds_tcp_net(rds_path_net(tp->path)), sk);
 	rds_tcp_attach(tp, sock);
-	/* 0: closed meanwhile, see rds_tcp_close_empty() */
-	if (inet_sk(sk)->inet_dport)
-		rds_path_peer_port(tp->path, ntohs(inet_sk(sk)->inet_dport));
+	rds_path_peer_port(tp->path, tp->place);
 	if (rds_tcp_link_up(tp, sk)) {
 		/* What came before the callbacks were ours has told nobody. */
 		if (rds_tcp_take_turn(tp, sk))

@@ -285,11 +285,12 @@ static void rds_tcp_unlisten(struct rds_tcp_net *rn)
 
 	/* Connections TCP has not handed over yet still have our callback. */
 	synchronize_rcu();
-	cancel_delayed_work_sync(&rn->accept);
-	if (rn->deferred)
-		rds_tcp_reset_sock(rn->deferred);
-	rn->deferred = NULL;
+	/* Those that wait queue the work, too. */
+	disable_delayed_work_sync(&rn->accept);
+	rds_tcp_forget_newcomers(rn);
 	sock_release(rn->listener);
+	/* Their callbacks may be about to queue it still. */
+	synchronize_rcu();
 }
 
 static int __net_init rds_tcp_net_init(struct net *net)
@@ -303,6 +304,7 @@ static int __net_init rds_tcp_net_init(struct net *net)
 	atomic_set(&rn->next_group, get_random_u32());
 	spin_lock_init(&rn->partial_lock);
 	INIT_LIST_HEAD(&rn->partials);
+	INIT_LIST_HEAD(&rn->newcomers);
 
 	err = rds_tcp_listen(rn);
 	if (err)

@@ -50,6 +50,7 @@ struct socket *rds_tcp_take_parked(struct rds_tcp_path *tp)
 	pk = list_first_entry_or_null(&tp->parked, struct rds_tcp_parked, node);
 	if (pk) {
 		WRITE_ONCE(tp->birth, pk->birth);
+		tp->place = pk->place;
 		WRITE_ONCE(tp->sock, pk->sock);
 		rds_tcp_remove(tp, pk);
 	}
@@ -88,8 +89,8 @@ static bool rds_tcp_close_empty(struct sock *sk)
 	return empty;
 }
 
-/* The @n-th parked socket, counted, or NULL. */
-static struct sock *rds_tcp_peek(struct rds_tcp_path *tp, unsigned int n)
+/* The @n-th parked socket, counted, or NULL; @port: the peer's if that says where it belongs. */
+static struct sock *rds_tcp_peek(struct rds_tcp_path *tp, unsigned int n, u16 *port)
 {
 	struct rds_tcp_parked *pk;
 	struct sock *sk = NULL;
@@ -100,6 +101,7 @@ static struct sock *rds_tcp_peek(struct rds_tcp_path *tp, unsigned int n)
 			continue;
 		sk = pk->sock->sk;
 		sock_hold(sk);
+		*port = pk->told ? 0 : pk->place;
 		break;
 	}
 	spin_unlock_bh(&tp->lock);
@@ -135,8 +137,9 @@ static void rds_tcp_weed(struct rds_tcp_path *tp)
 	struct rds_tcp_parked *out = NULL;
 	struct sock *sk;
 	unsigned int i;
+	u16 port;
 
-	for (i = 0; !out && (sk = rds_tcp_peek(tp, i)); i++) {
+	for (i = 0; !out && (sk = rds_tcp_peek(tp, i, &port)); i++) {
 		if (rds_tcp_close_empty(sk))
 			out = rds_tcp_pick(tp, sk);
 		sock_put(sk);
@@ -192,10 +195,12 @@ static int rds_tcp_put(struct rds_path *p, struct rds_tcp_parked *pk, bool again
  * rds_tcp_park() - leave an accepted socket for start() to adopt
  * @p: path
  * @sock: the socket
+ * @place: the path that it has told, or else its port
+ * @told: it has told it
  *
  * Return: 0, or -ENOMEM, or -EAGAIN if the connection is going away: then it is not taken.
  */
-int rds_tcp_park(struct rds_path *p, struct socket *sock)
+int rds_tcp_park(struct rds_path *p, struct socket *sock, u16 place, bool told)
 {
 	struct rds_tcp_parked *pk = kmalloc(sizeof(*pk), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -203,6 +208,8 @@ int rds_tcp_park(struct rds_path *p, struct socket *sock)
 	if (!pk)
 		return -ENOMEM;
 	pk->sock = sock;
+	pk->place = place;
+	pk->told = told;
 	pk->birth = rds_tcp_birth(rds_path_priv(p));
 	err = rds_tcp_put(p, pk, false);
 	if (err)
@@ -225,9 +232,7 @@ int rds_tcp_sort(struct rds_tcp_path *tp)
 	struct sock *sk;
 	u16 port;
 
-	while ((sk = rds_tcp_peek(tp, i))) {
-		port = ntohs(READ_ONCE(inet_sk(sk)->inet_dport));
-		/* 0: it has been closed, and whoever did that is about to take it away */
+	while ((sk = rds_tcp_peek(tp, i, &port))) {
 		p = port ? rds_conn_accept_path(rds_path_conn(tp->path), port) : tp->path;
 		pk = p && p != tp->path ? rds_tcp_pick(tp, sk) : NULL;
 		sock_put(sk);

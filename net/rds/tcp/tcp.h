@@ -3,7 +3,7 @@
  * RDS over TCP: internals of rds_tcp.ko.
  *
  * main.c  module, namespaces: listener, sysctls; address ownership
- * place.c incoming connections: accept, judge
+ * place.c incoming connections until they have a path: accept, wait for the first header, judge
  * park.c  those that wait for their path
  * turn.c  in which order the links of an old peer are read
  * link.c  one link: dial or adopt, TCP's callbacks, drain and stop
@@ -168,11 +168,15 @@ struct rds_tcp_rx {
  * @node: rds_tcp_path.parked
  * @sock: the socket
  * @birth: its place in the order in which the links of the connection came
+ * @place: the path that its first frame has told, or else the peer's port
+ * @told: it was told
  */
 struct rds_tcp_parked {
 	struct list_head node;
 	struct socket *sock;
 	u32 birth;
+	u16 place;
+	bool told;
 };
 
 /**
@@ -184,6 +188,7 @@ struct rds_tcp_parked {
  * @nr_parked: their number
  * @birth: the link's place in the order in which those of the connection came; 0 = not up yet.
  *	One that we dialled gets it when it is up (sk)
+ * @place: of an adopted link, as of the parked socket that it was (link mutex)
  * @wanted: a link of another path waits for what this one was left with, see turn.c
  * @births: on path 0: links of the connection so far
  * @epoch: epoch of the link (link mutex; constant while callbacks are installed)
@@ -211,6 +216,7 @@ struct rds_tcp_path {
 	struct list_head parked;
 	unsigned int nr_parked;
 	u32 birth;
+	u16 place;
 	atomic_t births;
 	u32 epoch;
 	bool up;
@@ -236,9 +242,10 @@ struct rds_tcp_path {
  * @net: the namespace; not counted, it outlives this by construction
  * @listener: listening socket, or NULL while another program has its port
  * @data_ready: TCP's own callback of the listener; accepted sockets get it back
- * @accept: accepts what is in the listener's queue
+ * @accept: accepts what is in the listener's queue, and finds its place (place.c)
  * @listen: tries to get @listener
- * @deferred: accepted, but there was no memory to take it in; @accept's
+ * @newcomers: connections that were accepted and have no path yet; @accept's
+ * @nr_newcomers: their number
  * @sndbuf: sysctl rds_tcp_sndbuf, 0 = TCP decides
  * @rcvbuf: sysctl rds_tcp_rcvbuf, 0 = TCP decides
  * @table: sysctl table of this namespace
@@ -253,7 +260,8 @@ struct rds_tcp_net {
 	void (*data_ready)(struct sock *sk);
 	struct delayed_work accept;
 	struct delayed_work listen;
-	struct socket *deferred;
+	struct list_head newcomers;
+	unsigned int nr_newcomers;
 	int sndbuf;
 	int rcvbuf;
 	struct ctl_table *table;
@@ -341,9 +349,10 @@ bool rds_tcp_owns_addr(struct net *net, const struct in6_addr *addr, u32 scope);
 /* place.c */
 void rds_tcp_listen_ready(struct sock *sk);
 void rds_tcp_accept_work(struct work_struct *work);
+void rds_tcp_forget_newcomers(struct rds_tcp_net *rn);
 
 /* park.c */
-int rds_tcp_park(struct rds_path *p, struct socket *sock);
+int rds_tcp_park(struct rds_path *p, struct socket *sock, u16 place, bool told);
 int rds_tcp_sort_all(const struct rds_conn *c);
 struct socket *rds_tcp_take_parked(struct rds_tcp_path *tp);
 void rds_tcp_announce(struct rds_tcp_path *tp);
