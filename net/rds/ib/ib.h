@@ -4,8 +4,10 @@
  *
  * main.c	module, parameters, the transport
  * device.c	devices: what they can do, their protection domain, which addresses are theirs
- * cm.c		connection manager: listeners, requests, events, parking
+ * cm.c		connection manager: listeners, requests, events
+ * park.c	requests of peers that wait to be answered
  * link.c	one link: queue pair, completion queues, start and stop
+ * bufs.c	small buffers of a link
  * send.c	fragments, signalling, completions
  * recv.c	receive buffers, reassembly, acknowledgments
  * partial.c	memory of messages that were received in part
@@ -451,6 +453,11 @@ int rds_ib_listen(void);
 void rds_ib_unlisten(void);
 int rds_ib_dial(struct rds_ib_link *l);
 int rds_ib_accept(struct rds_ib_link *l, struct rds_ib_parked *pk);
+void rds_ib_reject(struct rdma_cm_id *id);
+
+/* park.c */
+int rds_ib_park(struct rds_path *p, struct rds_ib_parked *pk);
+int rds_ib_parked_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
 struct rds_ib_parked *rds_ib_adopt(struct rds_ib_path *ib, u32 epoch);
 struct rds_ib_parked *rds_ib_unpark(struct rds_ib_path *ib);
 void rds_ib_refuse(struct rds_ib_parked *pk);
@@ -475,6 +482,8 @@ void rds_ib_retry_later(struct rds_ib_link *l, unsigned long delay);
 void rds_ib_link_up(struct rds_ib_link *l);
 void rds_ib_link_fail(struct rds_ib_link *l);
 void rds_ib_link_drop(struct rds_ib_link *l, int why);
+
+/* bufs.c */
 int rds_ib_bufs_init(struct rds_ib_bufs *b, struct ib_device *dev, u32 nr, u32 size,
 		     enum dma_data_direction dir);
 void rds_ib_bufs_free(struct rds_ib_bufs *b);
