@@ -9,7 +9,8 @@
  * link.c	one link: queue pair, completion queues, start and stop
  * bufs.c	small buffers of a link
  * send.c	fragments, signalling, completions
- * recv.c	receive buffers, reassembly, acknowledgments
+ * ack.c	acknowledgments
+ * recv.c	receive buffers, reassembly
  * partial.c	memory of messages that were received in part
  * mr.c		memory regions and their registration
  * ops.c	RDMA and atomic operations of messages
@@ -494,6 +495,10 @@ int rds_ib_tx_init(struct rds_ib_link *l, u32 nr);
 void rds_ib_tx_free(struct rds_ib_link *l);
 void rds_ib_tx_wc(struct rds_ib_link *l, const struct ib_wc *wc);
 void rds_ib_tx_room(struct rds_ib_link *l);
+
+/* ack.c */
+u64 rds_ib_ack_take(struct rds_ib_link *l);
+void rds_ib_ack_done(struct ib_cq *cq, struct ib_wc *wc);
 void rds_ib_ack(struct rds_ib_link *l);
 void rds_ib_ack_timer(struct work_struct *work);
 void rds_ib_received(struct rds_ib_link *l, u64 seq, bool ask);
