@@ -35,7 +35,7 @@ static struct rds_mr *mr_create(const struct rds_rdma_ops *ops, const struct rds
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	/* Writable and for peers to read and write, whatever the flags say, as ever. */
-	pin = rds_pin_user(vec, 1, true, true, &mr->sgt);
+	pin = rds_pin_user(vec, 1, true, &mr->sgt);
 	if (IS_ERR(pin)) {
 		kfree(mr);
 		return ERR_CAST(pin);

@@ -103,7 +103,7 @@ static int op_add(struct rds_sock *rs, struct rds_op_part *part, enum rds_op_kin
 			return -ENOMEM;
 		note->token = token;
 	}
-	part->pin = rds_pin_user(iov, n, kind != RDS_OP_WRITE, false, &part->sgt);
+	part->pin = rds_pin_user(iov, n, kind != RDS_OP_WRITE, &part->sgt);
 	if (IS_ERR(part->pin)) {
 		kfree(note);
 		return PTR_ERR(part->pin);

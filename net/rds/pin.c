@@ -3,6 +3,10 @@
  * Pinned user pages: the pages, the locked-memory accounting and the notification are
  * one object with one release.
  *
+ * All pins are long-term ones, for a peer decides how long they last, and whoever unplugs memory,
+ * or needs it in one piece, must not wait for a peer.  So pages that may move are moved out of the
+ * way first, and the mm refuses memory that a file system has to be told about before each write.
+ *
  * Made in process context by sendmsg().  The last user may let go in any context, so
  * unpinning and notifying happen in a work item.
  */
@@ -61,28 +65,57 @@ void rds_pin_flush(void)
 	flush_workqueue(rds_wq);
 }
 
+/*
+ * Pin @len bytes at @addr, for reading; @bvec has room for @max entries, for all that is pinned.
+ * Bytes or -errno.
+ */
+static ssize_t pin_run(struct rds_pin *pin, unsigned long addr, size_t len, struct bio_vec *bvec,
+		       unsigned int max)
+{
+	size_t off = offset_in_page(addr), n, done;
+	int got;
+
+	got = min_t(size_t, DIV_ROUND_UP(off + len, PAGE_SIZE), max - pin->nr);
+	if (got)
+		got = pin_user_pages_fast(addr - off, got, FOLL_LONGTERM, pin->pages + pin->nr);
+	if (got <= 0)
+		return got ? got : -EFAULT;
+	len = min(len, got * PAGE_SIZE - off);
+	for (done = 0; done < len; done += n) {
+		n = min(len - done, PAGE_SIZE - off);
+		bvec_set_page(&bvec[pin->nr], pin->pages[pin->nr], n, off);
+		pin->nr++;
+		off = 0;
+	}
+	return len;
+}
+
+/* Where @from is, and how far it is from there to the end of the piece. */
+static size_t iter_piece(const struct iov_iter *from, unsigned long *addr)
+{
+	if (iter_is_ubuf(from)) {
+		*addr = (unsigned long)from->ubuf + from->iov_offset;
+		return from->count;
+	}
+	*addr = (unsigned long)iter_iov_addr(from);
+	return iter_iov_len(from);
+}
+
 /* Pin @len bytes of @from; @bvec has room for @max entries.  0 or -errno, partly done. */
 static int pin_pages(struct rds_pin *pin, struct iov_iter *from, size_t len,
 		     struct bio_vec *bvec, unsigned int max)
 {
+	unsigned long addr;
+	ssize_t got;
+
 	while (len) {
-		struct page **pages = pin->pages + pin->nr;
-		size_t off = 0;
-		ssize_t got;
-
-		if (pin->nr == max)
-			return -EFAULT;
-		got = iov_iter_extract_pages(from, &pages, len, max - pin->nr, 0, &off);
-		if (got <= 0)
-			return got ? got : -EFAULT;
+		got = min(len, iter_piece(from, &addr));
+		if (got)
+			got = pin_run(pin, addr, got, bvec, max);
+		if (got < 0)
+			return got;
 		len -= got;
-		while (got > 0) {
-			size_t n = min_t(size_t, got, PAGE_SIZE - off);
-
-			bvec_set_page(&bvec[pin->nr++], *pages++, n, off);
-			got -= n;
-			off = 0;
-		}
+		iov_iter_advance(from, got);	/* over empty pieces, too */
 	}
 	return 0;
 }
@@ -247,7 +280,6 @@ static int pin_vecs(struct rds_pin *pin, const struct rds_iovec *vec, unsigned i
  * @vec: the memory, not more than RDS_MAX_MSG_SIZE in all, checked by rds_iov_check()
  * @n: entries
  * @write: the device will write; such pages are made dirty when they are released
- * @longterm: for as long as the application likes
  * @sgt: set to the memory as a list for the device; free with sg_free_table()
  *
  * The pages count against RLIMIT_MEMLOCK until rds_pin_release().
@@ -256,9 +288,9 @@ static int pin_vecs(struct rds_pin *pin, const struct rds_iovec *vec, unsigned i
  * Return: the pin, or ERR_PTR(-ENOMEM) (also: over the limit), -EFAULT, or an errno of the mm.
  */
 struct rds_pin *rds_pin_user(const struct rds_iovec *vec, unsigned int n, bool write,
-			     bool longterm, struct sg_table *sgt)
+			     struct sg_table *sgt)
 {
-	unsigned int gup = (write ? FOLL_WRITE : 0) | (longterm ? FOLL_LONGTERM : 0);
+	unsigned int gup = (write ? FOLL_WRITE : 0) | FOLL_LONGTERM;
 	unsigned long pages = 0;
 	struct rds_pin *pin;
 	unsigned int i;
@@ -316,7 +348,7 @@ int rds_pin_probe(u64 addr, u64 bytes, bool write)
 	left = (PAGE_ALIGN(end) - start) >> PAGE_SHIFT;
 	while (left) {
 		int n = pin_user_pages_fast(start, min_t(unsigned long, left, PROBE_BATCH),
-					    write ? FOLL_WRITE : 0, pages);
+					    (write ? FOLL_WRITE : 0) | FOLL_LONGTERM, pages);
 
 		if (n <= 0)
 			return n ? n : -EFAULT;

@@ -46,7 +46,7 @@ struct rds_pin *rds_pin_iter(struct iov_iter *from, size_t len, struct bio_vec *
 /* Can these pages be pinned?  0, -EFAULT or errno of the mm. */
 int rds_pin_probe(u64 addr, u64 bytes, bool write);
 struct rds_pin *rds_pin_user(const struct rds_iovec *vec, unsigned int n, bool write,
-			     bool longterm, struct sg_table *sgt);
+			     struct sg_table *sgt);
 void rds_pin_release(struct rds_pin *pin);		/* any context */
 void rds_pin_drop(struct rds_pin *pin);			/* process context, at once */
 void rds_pin_flush(void);				/* module exit */
