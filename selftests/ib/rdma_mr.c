@@ -318,4 +318,47 @@ TEST_F(mr, reuse__objects)
 	RUN("echo 1 >/sys/module/rds_rdma/parameters/reuse");
 }
 
+#define NEIGHBOURS	64
+
+static bool is_key(const __u64 *c, __u32 key)
+{
+	int i;
+
+	for (i = 0; i < NEIGHBOURS; i++)
+		if ((__u32)c[i] == key)
+			return true;
+	return false;
+}
+
+/*
+ * Who was given the key of a region that is gone cannot tell that of the one which its object
+ * serves next: some distance, the same for all, would be it.
+ */
+TEST_F(mr, reuse__keys_cannot_be_told)
+{
+	__u64 old[NEIGHBOURS], new[NEIGHBOURS];
+	int i, d, hits, most = 0;
+
+	RUN("echo 2 >/sys/module/rds_rdma/parameters/reuse");
+	for (i = 0; i < NEIGHBOURS; i++)
+		ASSERT_EQ(0, get_mr(self->fd, self->mem, 100, 0, &old[i]));
+	for (i = 0; i < NEIGHBOURS; i++)
+		ASSERT_EQ(0, free_mr(self->fd, old[i], RDS_RDMA_INVALIDATE));
+	for (i = 0; i < NEIGHBOURS; i++)
+		ASSERT_EQ(0, get_mr(self->fd, self->mem, 100, 0, &new[i]));
+	for (d = 1; d < 256; d++) {
+		for (i = 0, hits = 0; i < NEIGHBOURS; i++)
+			hits += is_key(new, (old[i] & 0xffffff00) | ((old[i] + d) & 0xff));
+		if (hits > most)
+			most = hits;
+	}
+	TH_LOG("the best guess is right for %d of %d", most, NEIGHBOURS);
+	/* by chance 1 in 128; more than 8 of 64 for any of the 128 is one run in 4 million */
+	EXPECT_GE(8, most);
+	for (i = 0; i < NEIGHBOURS; i++)
+		EXPECT_EQ(0, free_mr(self->fd, new[i], 0));
+	RUN("echo 1 >/sys/module/rds_rdma/parameters/reuse");
+	EXPECT_EQ(0, free_mr(self->fd, 0, 0));
+}
+
 TEST_HARNESS_MAIN

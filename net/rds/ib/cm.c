@@ -237,8 +237,11 @@ void rds_ib_confirm_work(struct work_struct *work)
 {
 	struct rds_ib_link *l = container_of(to_delayed_work(work), struct rds_ib_link, confirm);
 
-	if (!test_bit(RDS_IB_UP, &l->flags) && !test_bit(RDS_IB_CLOSING, &l->flags))
-		rdma_notify(l->id, IB_EVENT_COMM_EST);
+	if (test_bit(RDS_IB_UP, &l->flags) || test_bit(RDS_IB_CLOSING, &l->flags))
+		return;
+	/* The queue tells of what was received only once. */
+	if (rdma_notify(l->id, IB_EVENT_COMM_EST) == -ENOMEM)
+		rds_ib_confirm_later(l);
 }
 
 /**

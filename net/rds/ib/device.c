@@ -215,9 +215,20 @@ struct rds_ib_device *rds_ib_dev_for_path(struct rds_ib_path *ib)
 
 /* ---- coming and going ---------------------------------------------------------------- */
 
+/* Parts of a device for its management are of the same type, and have no port to connect by. */
+static bool has_port(const struct ib_device *dev)
+{
+	u32 port;
+
+	rdma_for_each_port(dev, port)
+		if (rdma_ib_or_roce(dev, port))
+			return true;
+	return false;
+}
+
 static bool qualifies(const struct ib_device *dev)
 {
-	if (dev->node_type != RDMA_NODE_IB_CA) {
+	if (dev->node_type != RDMA_NODE_IB_CA || !has_port(dev)) {
 		dev_info(&dev->dev, "rds: not an InfiniBand or RoCE device, not used\n");
 		return false;
 	}

@@ -7,7 +7,9 @@
  * before the peer can know the queue pair, so it finds them.
  *
  * Both completion queues are polled by one work, in passes.  A pass stops when the budget is used
- * up, or when both queues are empty and armed.  A message that finds no room or no memory is kept,
+ * up, or when both queues are empty and armed.  Before the link is up what was received stays in
+ * its queue, and that is not armed again once it has told of something: some adapters report what
+ * lies in a queue when it is armed, again and again.  A message that finds no room or no memory is kept,
  * and so is what comes behind it until all buffers are used up: then the device makes the peer
  * wait.  Acknowledgments are taken from it at once.  The receive queue
  * is armed for solicited completions while so many buffers are posted that no message can use
@@ -129,20 +131,31 @@ static unsigned int rds_ib_poll_recvs(struct rds_ib_link *l, unsigned int budget
 	return done;
 }
 
+/* Ask for news of a queue that nobody looks into yet, once.  True if there are some. */
+static bool rds_ib_arm_early(struct rds_ib_link *l)
+{
+	if (test_bit(RDS_IB_EARLY, &l->flags) ||
+	    ib_req_notify_cq(l->rcq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) <= 0)
+		return false;
+	set_bit(RDS_IB_EARLY, &l->flags);
+	return true;
+}
+
 /* Ask for events.  True if something came meanwhile. */
 static bool rds_ib_arm(struct rds_ib_link *l)
 {
+	bool closing = test_bit(RDS_IB_CLOSING, &l->flags);
 	enum ib_cq_notify_flags flags = IB_CQ_NEXT_COMP;
 	int more;
 
 	more = ib_req_notify_cq(l->scq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS);
+	if (!closing && !test_bit(RDS_IB_UP, &l->flags))
+		return rds_ib_arm_early(l) || more > 0;
 	/* Some devices do not take the flushed ones for solicited, and stop() waits for them. */
-	if (rds_ib_rx_posted(l) > 2 * RDS_IB_MAX_FRAGS &&
-	    test_bit(RDS_IB_UP, &l->flags) && !test_bit(RDS_IB_CLOSING, &l->flags))
+	if (!closing && rds_ib_rx_posted(l) > 2 * RDS_IB_MAX_FRAGS)
 		flags = IB_CQ_SOLICITED;
 	more |= ib_req_notify_cq(l->rcq, flags | IB_CQ_REPORT_MISSED_EVENTS);
-	return more > 0 && (test_bit(RDS_IB_UP, &l->flags) ||
-			    test_bit(RDS_IB_CLOSING, &l->flags));
+	return more > 0;
 }
 
 static void rds_ib_poll_work(struct work_struct *work)
@@ -231,27 +244,29 @@ void rds_ib_links_gone(struct rds_ib_device *rdev)
 	spin_unlock_bh(&rdev->lock);
 }
 
-static struct ib_cq *rds_ib_make_cq(struct rds_ib_link *l, ib_comp_handler handler, u32 nr)
-{
-	struct ib_device *dev = l->rdev->dev;
-	struct ib_cq_init_attr attr = {
-		.cqe = nr,
-		.comp_vector = (u32)atomic_inc_return(&l->rdev->next_vector) %
-			       (u32)dev->num_comp_vectors,
-	};
+/*
+ * ib_drain_qp() waits for the completions of its requests, unless a queue is for IB_POLL_DIRECT.
+ * Those of ib_create_cq() are not: our poll work calls what each completion names, as its own do.
+ */
+static_assert(IB_POLL_DIRECT != 0);
 
-	return ib_create_cq(dev, handler, rds_ib_cq_error, l, &attr);
-}
-
+/* Both on one vector, for one work handles them; the next link gets the next one. */
 static int rds_ib_make_cqs(struct rds_ib_link *l, u32 sends, u32 recvs)
 {
+	struct ib_device *dev = l->rdev->dev;
+	u32 vector = atomic_inc_return(&l->rdev->next_vector);
+	struct ib_cq_init_attr attr = {
+		.cqe = sends,
+		.comp_vector = vector % (u32)dev->num_comp_vectors,
+	};
 	struct ib_cq *cq;
 
-	cq = rds_ib_make_cq(l, rds_ib_scq_event, sends);
+	cq = ib_create_cq(dev, rds_ib_scq_event, rds_ib_cq_error, l, &attr);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	l->scq = cq;
-	cq = rds_ib_make_cq(l, rds_ib_rcq_event, recvs);
+	attr.cqe = recvs;
+	cq = ib_create_cq(dev, rds_ib_rcq_event, rds_ib_cq_error, l, &attr);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	l->rcq = cq;
@@ -279,6 +294,30 @@ static int rds_ib_make_qp(struct rds_ib_link *l, u32 sends, u32 recvs)
 	err = rdma_create_qp(l->id, l->rdev->pd, &attr);
 	if (!err)
 		l->qp = l->id->qp;
+	return err;
+}
+
+/* No send ring is made smaller than that because the device cannot do more. */
+#define RDS_IB_SENDS_LEAST	64U
+
+/*
+ * What a device says of requests and of segments it may not have at the same time.  So the send
+ * ring is halved until there is room for it; @sends is set to what became of it.
+ */
+static int rds_ib_fit_qp(struct rds_ib_link *l, u32 *sends, u32 ops, u32 recvs)
+{
+	u32 asked = *sends;
+	int err;
+
+	for (;;) {
+		err = rds_ib_make_qp(l, *sends + ops, recvs);
+		if ((err != -ENOMEM && err != -EINVAL) || *sends <= RDS_IB_SENDS_LEAST)
+			break;
+		*sends = max(*sends / 2, RDS_IB_SENDS_LEAST);
+	}
+	if (!err && *sends < asked)
+		dev_info_once(&l->rdev->dev->dev, "rds: send rings of %u entries instead of %u\n",
+			      *sends, asked);
 	return err;
 }
 
@@ -365,13 +404,13 @@ int rds_ib_link_setup(struct rds_ib_link *l)
 		return -ENOSPC;
 	/* As many as it has when memory is short. */
 	rds_ib_credit_init(&l->credit, min(recvs, RDS_IB_OWN_BUFFERS));
-	err = rds_ib_tx_init(l, sends);
-	if (!err)
-		err = rds_ib_rx_init(l, recvs);
+	err = rds_ib_rx_init(l, recvs);
 	if (!err)
 		err = rds_ib_make_cqs(l, sends + ops, recvs + RDS_IB_EXTRA_WR);
 	if (!err)
-		err = rds_ib_make_qp(l, sends + ops, recvs + RDS_IB_EXTRA_WR);
+		err = rds_ib_fit_qp(l, &sends, ops, recvs + RDS_IB_EXTRA_WR);
+	if (!err)
+		err = rds_ib_tx_init(l, sends);
 	if (err)
 		return err;
 	rds_ib_refill(l, GFP_KERNEL);

@@ -12,10 +12,14 @@
  *
  * The adapter's region objects (struct ib_mr) are dear on hardware and kept for reuse; the key
  * of an object changes with each use, and after as many uses as there are keys it is freed.
+ * Who was given a key must not know the next one of the same object, which may be another
+ * program's memory: keys begin anywhere and go on in steps that each object has for itself, and
+ * the object that was freed first is used first.
  * A software device (one without DMA) may be in the middle of a packet when its key is made
  * invalid.  There the object is always freed: that waits.
  */
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "ib.h"
@@ -34,12 +38,16 @@ MODULE_PARM_DESC(reuse, "keep region objects: 0 never, 1 of hardware, 2 always (
  * @mr: the object
  * @pool: where it belongs
  * @uses: how often it was registered
+ * @key: last byte of its key
+ * @step: from one key to the next, odd, so that each comes once before one comes again
  */
 struct rds_ib_frmr {
 	struct list_head node;
 	struct ib_mr *mr;
 	struct rds_ib_mr_pool *pool;
 	unsigned int uses;
+	u8 key;
+	u8 step;
 };
 
 static struct workqueue_struct *mr_wq;
@@ -114,6 +122,8 @@ static struct rds_ib_frmr *frmr_new(struct rds_ib_device *rdev, struct rds_ib_mr
 		err = PTR_ERR(f->mr);
 		goto err_free;
 	}
+	f->key = get_random_u8();
+	f->step = get_random_u8() | 1;
 	pool_count(pool, ALLOC);
 	return f;
 
@@ -142,6 +152,7 @@ static struct rds_ib_frmr *frmr_get(struct rds_ib_device *rdev, unsigned int pag
 	}
 	pool_count(pool, USED);
 	f->uses++;
+	f->key += f->step;
 	return f;
 }
 
@@ -156,7 +167,7 @@ static void frmr_put(struct rds_ib_device *rdev, struct rds_ib_frmr *f)
 		spin_lock(&pool->lock);
 		kept = pool->nr_idle < pool->max_idle;
 		if (kept) {
-			list_add(&f->node, &pool->idle);
+			list_add_tail(&f->node, &pool->idle);
 			pool->nr_idle++;
 		}
 		spin_unlock(&pool->lock);
@@ -204,7 +215,7 @@ static int region_register(struct rds_ib_region *r, struct rds_ib_device *rdev)
 	/* The device takes these bits for those of the address; a bounce buffer has its own. */
 	mr->offset = offset_in_page(f->mr->iova);
 	f->mr->iova = mr->offset;
-	ib_update_fast_reg_key(f->mr, ib_inc_rkey(f->mr->rkey));
+	ib_update_fast_reg_key(f->mr, f->key);
 	n = region_enable(rdev, f->mr);
 	if (n) {
 		frmr_free(f);

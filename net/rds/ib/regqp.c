@@ -32,13 +32,35 @@ static void regqp_event(struct ib_event *event, void *arg)
 
 /* ---- connecting it to itself ------------------------------------------------------------- */
 
-/* A port and what is needed to address ourselves through it. */
+/* The first GID of a port as the address of both ends. */
+static int self_gid(struct ib_device *dev, u32 port, u32 nr, struct rdma_ah_attr *ah)
+{
+	const struct ib_gid_attr *gid;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		gid = rdma_get_gid_attr(dev, port, i);
+		if (IS_ERR(gid))
+			continue;
+		rdma_ah_set_grh(ah, NULL, 0, i, 1, 0);
+		memcpy(rdma_ah_retrieve_grh(ah)->dgid.raw, gid->gid.raw, sizeof(gid->gid.raw));
+		if (ah->type == RDMA_AH_ATTR_TYPE_ROCE)
+			rdma_read_gid_l2_fields(gid, NULL, ah->roce.dmac);
+		rdma_put_gid_attr(gid);
+		return 0;
+	}
+	return -ENODEV;
+}
+
+/*
+ * A port and what is needed to address ourselves through it.  Ports of InfiniBand go by the LID;
+ * those that share one with others, of virtual functions, want the GID as well.
+ */
 static int self_address(struct ib_device *dev, u32 port, struct rdma_ah_attr *ah,
 			enum ib_mtu *mtu)
 {
-	const struct ib_gid_attr *gid;
 	struct ib_port_attr pa;
-	int err, i;
+	int err;
 
 	err = ib_query_port(dev, port, &pa);
 	if (err)
@@ -47,21 +69,9 @@ static int self_address(struct ib_device *dev, u32 port, struct rdma_ah_attr *ah
 	memset(ah, 0, sizeof(*ah));
 	ah->type = rdma_ah_find_type(dev, port);
 	rdma_ah_set_port_num(ah, port);
-	if (rdma_protocol_ib(dev, port)) {
+	if (rdma_protocol_ib(dev, port))
 		rdma_ah_set_dlid(ah, pa.lid);
-		return 0;
-	}
-	for (i = 0; i < pa.gid_tbl_len; i++) {
-		gid = rdma_get_gid_attr(dev, port, i);
-		if (IS_ERR(gid))
-			continue;
-		rdma_ah_set_grh(ah, NULL, 0, i, 1, 0);
-		memcpy(rdma_ah_retrieve_grh(ah)->dgid.raw, gid->gid.raw, sizeof(gid->gid.raw));
-		rdma_read_gid_l2_fields(gid, NULL, ah->roce.dmac);
-		rdma_put_gid_attr(gid);
-		return 0;
-	}
-	return -ENODEV;
+	return rdma_is_grh_required(dev, port) ? self_gid(dev, port, pa.gid_tbl_len, ah) : 0;
 }
 
 static int regqp_to_rtr(struct ib_qp *qp, struct ib_qp_attr *a)
@@ -219,6 +229,9 @@ int rds_ib_regqp_register(struct rds_ib_device *rdev, struct ib_mr *mr, int acce
 
 	mutex_lock(&rq->lock);
 	err = regqp_run(rdev, &wr.wr);
+	/* The queue pair was broken before it came, and nothing was done: another one does it. */
+	if (err == -EIO && rq->status == IB_WC_WR_FLUSH_ERR)
+		err = regqp_run(rdev, &wr.wr);
 	mutex_unlock(&rq->lock);
 	return err;
 }

@@ -5,6 +5,7 @@
  */
 #include <linux/module.h>
 #include <linux/scatterlist.h>
+#include <rdma/ib_mad.h>
 #include <rdma/ib_verbs.h>
 
 static bool refuse_atomics;
@@ -15,34 +16,89 @@ static bool bounce;
 module_param(bounce, bool, 0444);
 MODULE_PARM_DESC(bounce, "Registered memory up to 2 KiB is a copy at 2 KiB in another page, as in a swiotlb");
 
+static bool level_events;
+module_param(level_events, bool, 0444);
+MODULE_PARM_DESC(level_events, "A completion queue that is armed tells at once of what lies in it, as mlx5");
+
+static unsigned int most_sends;
+module_param(most_sends, uint, 0444);
+MODULE_PARM_DESC(most_sends, "The kernel gets no queue pair with more send requests, as mlx5 with many segments");
+
+static int vectors;
+module_param(vectors, int, 0444);
+MODULE_PARM_DESC(vectors, "Completion vectors that the device has");
+
+#define MOST_VECTORS	16
+static unsigned int pairs[MOST_VECTORS];
+module_param_array(pairs, uint, NULL, 0444);
+MODULE_PARM_DESC(pairs, "Times two queues of one owner of the kernel were on that vector (read only)");
+
+static unsigned int split;
+module_param(split, uint, 0444);
+MODULE_PARM_DESC(split, "Times they were on two (read only)");
+
 static int traffic_class = -1;
 module_param(traffic_class, int, 0444);
 MODULE_PARM_DESC(traffic_class, "Of the last queue pair that got an address (read only)");
 
-#define BOUNCES	64
-#define SLOT	2048
+static u32 named;
+static bool named_gid;
+module_param(named, uint, 0644);
+MODULE_PARM_DESC(named, "IPv4 address that the CM's requests name as the caller's, big endian; 0: the caller's");
+module_param(named_gid, bool, 0644);
+MODULE_PARM_DESC(named_gid, "...and as its GID");
 
-/* Those of rdma_rxe, the same for all its devices. */
-static int (*rxe_post_send)(struct ib_qp *qp, const struct ib_send_wr *wr,
-			    const struct ib_send_wr **bad_wr);
-static int (*rxe_map_mr_sg)(struct ib_mr *mr, struct scatterlist *sg, int nents,
-			    unsigned int *offset);
-static int (*rxe_modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
-			    struct ib_udata *udata);
+/* Those of rdma_rxe, which are put back. */
+static typeof_member(struct ib_device, ops) rxe;
+static int rxe_vectors;
+static struct ib_device *device;
 
-static struct page *bounces[BOUNCES];
-static atomic_t nr_bounces = ATOMIC_INIT(0);
+/* ---- work requests ------------------------------------------------------------------ */
+
+/* Where a request of the CM has what, behind the header of the MAD. */
+#define CM_REQ			0x0010
+#define CM_REQ_LOCAL_GID	56
+#define CM_REQ_PRIVATE		140
+#define CMA_SADDR4		16
+
+/* The MAD and what is behind its header are two segments; addresses for DMA are those of memory. */
+static void odd_name(const struct ib_send_wr *wr)
+{
+	const struct ib_mad_hdr *hdr;
+	u8 *req;
+
+	if (!READ_ONCE(named) || wr->num_sge < 2)
+		return;
+	hdr = (void *)(uintptr_t)wr->sg_list[0].addr;
+	req = (void *)(uintptr_t)wr->sg_list[1].addr;
+	if (hdr->mgmt_class != IB_MGMT_CLASS_CM || hdr->attr_id != cpu_to_be16(CM_REQ))
+		return;
+	memcpy(req + CM_REQ_PRIVATE + CMA_SADDR4, &named, sizeof(named));
+	if (named_gid)
+		ipv6_addr_set_v4mapped((__force __be32)named,
+				       (struct in6_addr *)(req + CM_REQ_LOCAL_GID));
+}
 
 static int odd_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 			 const struct ib_send_wr **bad_wr)
 {
-	if (wr->opcode != IB_WR_ATOMIC_CMP_AND_SWP && wr->opcode != IB_WR_ATOMIC_FETCH_AND_ADD)
-		return rxe_post_send(qp, wr, bad_wr);
+	if (qp->qp_type == IB_QPT_GSI)
+		odd_name(wr);
+	if (!refuse_atomics || (wr->opcode != IB_WR_ATOMIC_CMP_AND_SWP &&
+				wr->opcode != IB_WR_ATOMIC_FETCH_AND_ADD))
+		return rxe.post_send(qp, wr, bad_wr);
 	*bad_wr = wr;
 	return -EOPNOTSUPP;
 }
 
-/* Addresses for DMA are those of memory here. */
+/* ---- memory ------------------------------------------------------------------------- */
+
+#define BOUNCES	64
+#define SLOT	2048
+
+static struct page *bounces[BOUNCES];
+static atomic_t nr_bounces = ATOMIC_INIT(0);
+
 static int odd_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int nents,
 			 unsigned int *offset)
 {
@@ -50,7 +106,7 @@ static int odd_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int nents,
 	int i, ret;
 
 	if (nents != 1 || sg_dma_len(sg) > SLOT)
-		return rxe_map_mr_sg(mr, sg, nents, offset);
+		return rxe.map_mr_sg(mr, sg, nents, offset);
 	i = atomic_inc_return(&nr_bounces) - 1;
 	if (i >= BOUNCES)
 		return -ENOMEM;
@@ -60,9 +116,21 @@ static int odd_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int nents,
 	memset(page_address(bounces[i]), 'P', PAGE_SIZE);
 	memcpy(page_address(bounces[i]) + SLOT, sg_virt(sg), sg_dma_len(sg));
 	sg_dma_address(sg) = (uintptr_t)page_address(bounces[i]) + SLOT;
-	ret = rxe_map_mr_sg(mr, sg, nents, offset);
+	ret = rxe.map_mr_sg(mr, sg, nents, offset);
 	sg_dma_address(sg) = real;
 	return ret;
+}
+
+/* ---- queues ------------------------------------------------------------------------- */
+
+/* The last queue pair that is connected to itself: who registers memory has one. */
+static struct ib_qp *own_qp;
+
+static int odd_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	if (!udata && qp->qp_type == IB_QPT_RC && most_sends && attr->cap.max_send_wr > most_sends)
+		return -ENOMEM;
+	return rxe.create_qp(qp, attr, udata);
 }
 
 static int odd_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
@@ -70,19 +138,97 @@ static int odd_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 {
 	if (qp->qp_type == IB_QPT_RC && mask & IB_QP_AV)
 		WRITE_ONCE(traffic_class, rdma_ah_read_grh(&attr->ah_attr)->traffic_class);
-	return rxe_modify_qp(qp, attr, mask, udata);
+	if (mask & IB_QP_DEST_QPN && attr->dest_qp_num == qp->qp_num)
+		own_qp = qp;
+	return rxe.modify_qp(qp, attr, mask, udata);
 }
+
+static int odd_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
+{
+	if (own_qp == qp)
+		own_qp = NULL;
+	return rxe.destroy_qp(qp, udata);
+}
+
+static int odd_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags)
+{
+	int ret = rxe.req_notify_cq(cq, flags | IB_CQ_REPORT_MISSED_EVENTS);
+
+	if (ret > 0 && cq->comp_handler)
+		cq->comp_handler(cq, cq->cq_context);
+	return min(ret, 0);
+}
+
+static DEFINE_SPINLOCK(last_lock);
+static void *last_owner;
+static int last_vector;
+
+static int odd_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
+			 struct uverbs_attr_bundle *attrs)
+{
+	if (!attrs && attr->comp_vector < MOST_VECTORS) {
+		spin_lock(&last_lock);
+		if (last_owner == cq->cq_context && last_vector == attr->comp_vector)
+			pairs[last_vector]++;
+		else if (last_owner == cq->cq_context)
+			split++;
+		last_owner = cq->cq_context;
+		last_vector = attr->comp_vector;
+		spin_unlock(&last_lock);
+	}
+	return rxe.create_cq(cq, attr, attrs);
+}
+
+/* ---- while it runs ------------------------------------------------------------------ */
+
+static int break_own(const char *val, const struct kernel_param *kp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	return own_qp ? ib_modify_qp(own_qp, &attr, IB_QP_STATE) : -ENOENT;
+}
+
+static const struct kernel_param_ops break_ops = { .set = break_own };
+module_param_cb(break_own_qp, &break_ops, NULL, 0200);
+MODULE_PARM_DESC(break_own_qp, "The queue pair that is connected to itself goes into an error");
+
+static bool ib_port;
+static u32 roce_flags;
+
+/* Its port is one of InfiniBand whose LID is not its alone; for registrations only. */
+static int set_ib_port(const char *val, const struct kernel_param *kp)
+{
+	int err = param_set_bool(val, kp);
+	u32 *flags;
+
+	if (err || !device)
+		return err;
+	flags = &device->port_data[1].immutable.core_cap_flags;
+	*flags = ib_port ? RDMA_CORE_PORT_IBA_IB | RDMA_CORE_CAP_IB_GRH_REQUIRED : roce_flags;
+	return 0;
+}
+
+static const struct kernel_param_ops ib_port_ops = { .set = set_ib_port, .get = param_get_bool };
+module_param_cb(ib_port, &ib_port_ops, &ib_port, 0644);
+MODULE_PARM_DESC(ib_port, "The port is one of InfiniBand that needs a GRH");
 
 static int odd_add(struct ib_device *dev)
 {
-	if (dev->ops.driver_id != RDMA_DRIVER_RXE)
+	if (dev->ops.driver_id != RDMA_DRIVER_RXE || device)
 		return -EOPNOTSUPP;
-	rxe_post_send = dev->ops.post_send;
-	rxe_map_mr_sg = dev->ops.map_mr_sg;
-	rxe_modify_qp = dev->ops.modify_qp;
+	device = dev;
+	rxe = dev->ops;
+	rxe_vectors = dev->num_comp_vectors;
+	roce_flags = dev->port_data[1].immutable.core_cap_flags;
+	dev->ops.post_send = odd_post_send;
+	dev->ops.create_qp = odd_create_qp;
 	dev->ops.modify_qp = odd_modify_qp;
-	if (refuse_atomics)
-		dev->ops.post_send = odd_post_send;
+	dev->ops.destroy_qp = odd_destroy_qp;
+	dev->ops.create_cq = odd_create_cq;
+	if (vectors)
+		dev->num_comp_vectors = vectors;
+	if (level_events)
+		dev->ops.req_notify_cq = odd_req_notify_cq;
 	if (bounce)
 		dev->ops.map_mr_sg = odd_map_mr_sg;
 	return 0;
@@ -90,9 +236,11 @@ static int odd_add(struct ib_device *dev)
 
 static void odd_remove(struct ib_device *dev, void *data)
 {
-	dev->ops.post_send = rxe_post_send;
-	dev->ops.map_mr_sg = rxe_map_mr_sg;
-	dev->ops.modify_qp = rxe_modify_qp;
+	dev->port_data[1].immutable.core_cap_flags = roce_flags;
+	dev->num_comp_vectors = rxe_vectors;
+	dev->ops = rxe;
+	device = NULL;
+	own_qp = NULL;
 }
 
 static struct ib_client odd_client = {
