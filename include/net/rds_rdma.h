@@ -139,7 +139,8 @@ struct rds_op {
  *	region is free
  * @mr_unmap: ask for the end of that; any context
  * @mr_flush: wait until all regions given to mr_unmap() before are unmapped; sleeps
- * @mr_sync: the memory was written by the CPU (@to_device) or will be read by it; any context
+ * @mr_sync: the memory was written by the CPU (@to_device) or will be read by it; false if no peer
+ *	can reach it any more; any context
  * @op_check: can the device that owns @laddr execute @op?  0 or -EOPNOTSUPP; may sleep
  */
 struct rds_rdma_ops {
@@ -148,7 +149,7 @@ struct rds_rdma_ops {
 	int (*mr_map)(struct rds_mr *mr, const struct in6_addr *laddr, u32 scope);
 	void (*mr_unmap)(struct rds_mr *mr);
 	void (*mr_flush)(void);
-	void (*mr_sync)(struct rds_mr *mr, bool to_device);
+	bool (*mr_sync)(struct rds_mr *mr, bool to_device);
 	int (*op_check)(const struct in6_addr *laddr, u32 scope, const struct rds_op *op);
 };
 

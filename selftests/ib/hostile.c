@@ -328,19 +328,32 @@ TEST_F(wire, checksum__zero_is_none)
 	ASSERT_EQ(2, recv(self->fd, in, sizeof(in), 0));
 }
 
-/* Who connects once more has lost the link that is up. */
+/* Who connects once more has lost the link that is up: if he has. */
 TEST_F(wire, connect__again)
 {
 	struct peer *q = calloc(1, sizeof(*q));
 	struct frame_hdr h;
+	struct priv4 d;
+	__s64 alive;
 	char in[8];
 
 	ASSERT_EQ(0, peer_connect(self->p, B4));
+	alive = counter(self->fd, "ib_listen_alive");
+	--*peer_last;
+	ASSERT_EQ(0, peer_open(q, B4));
+	d = peer_priv(q, B4);
+	EXPECT_EQ(RDMA_CM_EVENT_REJECTED, peer_request(q, &d, sizeof(d)));
+	EXPECT_EQ(alive + 1, counter(self->fd, "ib_listen_alive"));
+	peer_close(q);
+	h = frame(1, 2, 9, PORT, 0);
+	ASSERT_EQ(0, peer_send(self->p, &h, "ab", 2));
+	ASSERT_EQ(2, recv(self->fd, in, sizeof(in), 0));
+	peer_crash(self->p);
 	--*peer_last;
 	ASSERT_EQ(0, peer_connect(q, B4));
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, peer_event(self->p, PEER_WAIT));
 	ASSERT_EQ(0, skip_map(q));
-	h = frame(1, 2, 9, PORT, 0);
+	h = frame(2, 2, 9, PORT, 0);
 	ASSERT_EQ(0, peer_send(q, &h, "xy", 2));
 	ASSERT_EQ(2, recv(self->fd, in, sizeof(in), 0));
 	peer_close(q);

@@ -285,6 +285,47 @@ TEST_F(rdma, sends__fewer_than_announced)
 	ASSERT_EQ(0, even());
 }
 
+/* ---- the connection manager ------------------------------------------------------- */
+
+/*
+ * A request that names somebody else, in all that its sender writes himself, while that one has a
+ * link: it is refused, and the link stays.  With @gid it names his GID, too, as who spoofs
+ * addresses can, or anybody on InfiniBand: then that he answers is what counts.
+ */
+static void in_the_name_of(struct __test_metadata *_metadata, int a, int b, bool gid)
+{
+	struct peer *p = calloc(1, sizeof(*p));
+	__s64 stale, alive;
+	struct priv4 d;
+	char m[4];
+
+	ASSERT_EQ(1, send(a, "u", 1, 0));
+	ASSERT_EQ(1, recv_wait(b, m, 4));
+	stale = counter(a, "ib_listen_closed_stale");
+	alive = counter(a, "ib_listen_alive");
+	RUN("echo %d >" PARAM "named_gid; echo %u >" PARAM "named", gid, inet_addr(A4));
+	ASSERT_EQ(0, peer_open(p, B4));
+	d = peer_priv(p, B4);
+	d.saddr = inet_addr(A4);
+	EXPECT_EQ(RDMA_CM_EVENT_REJECTED, peer_request(p, &d, sizeof(d)));
+	RUN("echo 0 >" PARAM "named");
+	peer_close(p);
+	free(p);
+	EXPECT_EQ(1, send(a, "u", 1, 0));
+	EXPECT_EQ(1, recv_wait(b, m, 4));
+	EXPECT_EQ(stale, counter(a, "ib_listen_closed_stale"));
+	/* others may dial, too, and be called so */
+	EXPECT_LE(alive + gid, counter(a, "ib_listen_alive"));
+}
+
+TEST_F(rdma, request__in_the_name_of_another)
+{
+	ASSERT_EQ(0, odd(""));
+	in_the_name_of(_metadata, self->a, self->b, false);
+	in_the_name_of(_metadata, self->a, self->b, true);
+	ASSERT_EQ(0, even());
+}
+
 /* ---- registration ----------------------------------------------------------------- */
 
 /* Ports that share their LID with others: the queue pair that registers memory needs a GID. */

@@ -29,6 +29,7 @@ struct peer {
 	int reply_len;
 	int status;		/* of a refusal */
 	uint32_t invalidate;	/* key that IBV_WR_SEND_WITH_INV invalidates */
+	int retries;		/* of both ends, 0 = 7: rxe takes that for no limit */
 };
 
 /* Private data in the layout of IPv4. */
@@ -156,6 +157,8 @@ static void peer_addresses(void)
 	peer_last = mmap(NULL, sizeof(*peer_last), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	*peer_last = 10;
+	/* nor has the kernel a connection with one: of a test before this one, to this machine */
+	run_cmd("rmmod rds_rdma 2>/dev/null; modprobe rds_rdma");
 }
 
 /* A peer with an address of its own, the way to @to resolved and queues made. */
@@ -194,8 +197,8 @@ static inline int peer_open(struct peer *p, const char *to)
 static inline int peer_request(struct peer *p, const void *priv, int len)
 {
 	struct rdma_conn_param param = {
-		.private_data = priv, .private_data_len = len, .retry_count = 7,
-		.rnr_retry_count = 7,
+		.private_data = priv, .private_data_len = len,
+		.retry_count = p->retries ? p->retries : 7, .rnr_retry_count = 7,
 	};
 
 	if (rdma_connect(p->id, &param))
@@ -225,6 +228,12 @@ static inline void peer_close(struct peer *p)
 	p->scq = NULL;
 	p->rcq = NULL;
 	p->events = NULL;
+}
+
+/* Its queue pair is no more, and nobody says so: as after a crash. */
+static inline void peer_crash(struct peer *p)
+{
+	rdma_destroy_qp(p->id);
 }
 
 static inline int peer_connect(struct peer *p, const char *to)

@@ -270,17 +270,28 @@ TEST_F(mr, close__frees_all)
 	EXPECT_EQ(self->pinned, pinned());
 }
 
+/* Hand a cookie on, to nobody in particular: what sendmsg() says. */
+static ssize_t hand_on(int fd, __u64 c)
+{
+	return send_cmsg(fd, B4, 9, "d", 1, 0, RDS_CMSG_RDMA_DEST, &c, sizeof(c));
+}
+
 /* The address is of no device any more, then it is again. */
 TEST_F(mr, device__goes_and_comes)
 {
 	__u64 c, d;
 
 	ASSERT_EQ(0, get_mr(self->fd, self->mem, 5000, 0, &c));
+	EXPECT_EQ(1, hand_on(self->fd, c));
 	ASSERT_EQ(0, rxe_link_del());
 	EXPECT_ERR(ENODEV, get_mr(self->fd, self->mem, 5000, 0, &d));
+	/* no peer can use it, and the owner is told */
+	EXPECT_ERR(EINVAL, hand_on(self->fd, c));
 	ASSERT_EQ(0, rxe_link_add());
 	EXPECT_EQ(0, get_mr(self->fd, self->mem, 5000, 0, &d));
 	EXPECT_NE(c, d);
+	EXPECT_ERR(EINVAL, hand_on(self->fd, c));
+	EXPECT_EQ(1, hand_on(self->fd, d));
 	/* a dead key is still the socket's to free */
 	EXPECT_EQ(0, free_mr(self->fd, c, RDS_RDMA_INVALIDATE));
 	EXPECT_EQ(0, free_mr(self->fd, d, RDS_RDMA_INVALIDATE));
@@ -292,6 +303,46 @@ TEST_F(mr, device__goes_and_comes)
 	EXPECT_EQ(self->pinned, pinned());
 	ASSERT_EQ(0, rxe_link_add());
 	self->fd = -1;
+}
+
+#define MOVING	"10.5.0.7"
+
+static int second_device(void)
+{
+	return run_cmd("ip link add rdst2 mtu 5000 type veth peer name rdst3 mtu 5000") ||
+	       run_cmd("ip link set rdst2 up; ip link set rdst3 up") ||
+	       run_cmd("rdma link add rxe_u type rxe netdev rdst2");
+}
+
+/*
+ * The address goes from one device to another, as in a fail-over: links follow it, regions do not.
+ * There the key would be nobody's, or that of somebody else's memory.
+ */
+TEST_F(mr, address__goes_to_another_device)
+{
+	__u64 c, kept, d = 0;
+	int fd = -1;
+
+	RUN("ip addr add " MOVING "/24 dev rdst0");
+	ASSERT_EQ(0, second_device());
+	ASSERT_TRUE(WAIT_UNTIL((fd = rds_bound(MOVING, 5001)) >= 0));
+	ASSERT_EQ(RDS_TRANS_IB, get_int(fd, SOL_RDS, SO_RDS_TRANSPORT));
+	ASSERT_EQ(0, get_mr(fd, self->mem, 5000, 0, &c));
+	ASSERT_EQ(0, get_mr(self->fd, self->mem, 5000, 0, &kept));
+	/* nowhere for a while is no reason */
+	RUN("ip addr del " MOVING "/24 dev rdst0");
+	ASSERT_TRUE(WAIT_UNTIL(get_mr(fd, self->mem, 5000, 0, &d) && errno == ENODEV));
+	EXPECT_EQ(1, hand_on(fd, c));
+	RUN("ip addr add " MOVING "/24 dev rdst2");
+	EXPECT_TRUE(WAIT_UNTIL(hand_on(fd, c) < 0 && errno == EINVAL));
+	ASSERT_TRUE(WAIT_UNTIL(!get_mr(fd, self->mem, 5000, 0, &d)));
+	EXPECT_EQ(1, hand_on(fd, d));
+	EXPECT_EQ(1, hand_on(self->fd, kept));
+	EXPECT_EQ(0, free_mr(fd, c, RDS_RDMA_INVALIDATE));
+	EXPECT_EQ(0, free_mr(fd, d, RDS_RDMA_INVALIDATE));
+	EXPECT_EQ(0, free_mr(self->fd, kept, RDS_RDMA_INVALIDATE));
+	close(fd);
+	RUN("rdma link del rxe_u && ip link del rdst2");
 }
 
 /* Objects of the adapter are used again, under another key each time, but not for ever. */

@@ -437,26 +437,32 @@ TEST_F(rdma, zerocopy__refused)
 
 /*
  * A cookie on its way is a number: the region is freed at once, and who gets the cookie is refused.
- * The message waits for a device that is not there, and goes by that which comes.
+ * The message waits for a link of its own, which cannot be made without a carrier.
  */
 TEST_F(rdma, dest__region_freed_under_way)
 {
+	int fd = rds_bound(variant->baddr, PORT_B + 10);
 	long before = pinned();
+	__u8 tos = 77;
 	struct rx rx;
 	__u64 c;
 	char m[8];
 
-	ASSERT_EQ(0, get_mr(self->b, self->dst + 44, 1000, 0, &c));
-	ASSERT_EQ(0, rxe_link_del());
-	ASSERT_EQ(1, send_cmsg(self->b, NULL, 0, "d", 1, 0, RDS_CMSG_RDMA_DEST, &c, 8));
-	ASSERT_EQ(0, free_mr(self->b, c, RDS_RDMA_INVALIDATE));
+	ASSERT_FD(fd);
+	ASSERT_EQ(0, ioctl(fd, SIOCRDSSETTOS, &tos));
+	RUN("ip link set rdst1 down");
+	ASSERT_EQ(0, get_mr(fd, self->dst + 44, 1000, 0, &c));
+	EXPECT_EQ(1, send_cmsg(fd, variant->aaddr, PORT_A, "d", 1, 0, RDS_CMSG_RDMA_DEST, &c, 8));
+	ASSERT_EQ(0, free_mr(fd, c, RDS_RDMA_INVALIDATE));
 	EXPECT_EQ(before, pinned());
-	ASSERT_EQ(0, rxe_link_add());
+	EXPECT_TRUE(quiet(self->a));
+	RUN("ip link set rdst1 up");
 	ASSERT_EQ(1, poll_for(self->a, POLLIN, WAIT_MS) > 0);
 	ASSERT_EQ(1, rx_msg_ctl(self->a, m, 8, 0, &rx, sizeof(rx.ctl)));
 	EXPECT_EQ(c, rx_cookie(&rx));
 	ASSERT_EQ(1, send_rdma(self->a, c, 0, self->src, 100, W | N, 0, "x", 1));
 	EXPECT_EQ(RDS_RDMA_REMOTE_ERROR, next_note(self->a, NULL));
+	close(fd);
 }
 
 static ssize_t map(int fd, const struct rds_get_mr_args *g)

@@ -62,6 +62,37 @@ device_goes_in_the_dark() {
 	done
 }
 
+cm_ids() {
+	rdma res show cm_id | wc -l
+}
+
+# events_since COUNT: the CM has told of so many more
+events_since() {
+	[ "$(counter - ib_evt_handler_call)" -ge "$1" ]
+}
+
+# No carrier, but the way to a peer is known: nothing is sent, and nothing is kept that waits for an
+# answer.
+no_carrier() {
+	local rc=0 before
+
+	ip neigh replace 10.5.0.99 lladdr 02:00:00:00:00:99 dev $DEV nud permanent || return 1
+	ip link set rdst1 down || return 1
+	before=$(cm_ids)
+	start_send nowhere here "$A4:3990" 10.5.0.99:3991 1
+	# three attempts
+	busywait 60 events_since $(($(counter - ib_evt_handler_call) + 6)) || rc=1
+	note "$before ids of the CM before, $(cm_ids) after"
+	[ "$(cm_ids)" -le $((before + 1)) ] || rc=1
+	kill "${JOBS[-1]##*:}" 2>/dev/null
+	wait "${JOBS[-1]##*:}" 2>/dev/null
+	unset 'JOBS[-1]'
+	ip link set rdst1 up
+	ip neigh del 10.5.0.99 dev $DEV
+	ib_revive && duplex carrier here $A4 here $B4 100 || rc=1
+	return $rc
+}
+
 no_device() {
 	ib_device_del || return 1
 	sleep 2
@@ -165,6 +196,7 @@ setup_rxe
 check "the device goes and comes in mid-traffic" with_flows device_cycle
 check "the interface goes down and up in mid-traffic" with_flows interface_cycle
 check "the device goes while its port is down" with_flows device_goes_in_the_dark
+check "nothing is dialled while the port is down" no_carrier
 check "no device for two seconds" with_flows no_device
 check "paths that wait for a device are dialled when it comes" at_once
 check "links were lost and made again" links_were_lost

@@ -85,6 +85,7 @@ static int say(struct peer *p, uint64_t seq, int flags, const char *what)
 	ASSERT_EQ(0, say(self->p, 2, 0, "a2")); \
 	HEAR("a1"); \
 	HEAR("a2"); \
+	peer_crash(self->p); \
 	--*peer_last; \
 } while (0)
 
@@ -150,6 +151,7 @@ TEST_F(restart, acknowledged_before_it_is_repeated)
 		} while (be16toh(h.sport) != PORT);
 		seq = be64toh(h.seq);
 	}
+	peer_crash(self->p);
 	--*peer_last;
 	ASSERT_EQ(0, connect_with(self->q, variant->after, 2));
 	ASSERT_EQ(0, peer_ack(self->q, seq));

@@ -2,8 +2,9 @@
 /*
  * RDS over verbs: acknowledgments.
  *
- * Each header carries one.  A frame of its own goes if the peer wants to know at once, or if nothing
- * else was sent for a while; there is one at a time, with a buffer and a work request for it alone.
+ * Each header carries one.  A frame of its own goes if the peer wants to know at once, or if
+ * nothing else was sent for a while; there is one at a time, with a buffer and a work request for
+ * it alone.
  */
 #include "ib.h"
 
@@ -27,6 +28,22 @@ u64 rds_ib_ack_take(struct rds_ib_link *l)
 	return l->ack_seq;
 }
 
+/* The ack frame has arrived.  Was it posted when the peer had to prove that it is there? */
+static void rds_ib_proved(struct rds_ib_link *l)
+{
+	bool proved;
+
+	spin_lock_bh(&l->lock);
+	proved = l->probe == RDS_IB_PROBE_FLYING;
+	if (proved) {
+		l->probe = RDS_IB_PROBE_NONE;
+		set_bit(RDS_IB_PROVED, &l->flags);
+	}
+	spin_unlock_bh(&l->lock);
+	if (proved && READ_ONCE(l->ib->doubted))
+		mod_delayed_work(rds_ib_wq, &l->ib->doubt, 0);
+}
+
 /**
  * rds_ib_ack_done() - the ack frame has arrived, or has not
  * @cq: queue of the link's SENDs
@@ -40,6 +57,7 @@ void rds_ib_ack_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	clear_bit_unlock(RDS_IB_ACK_FLYING, &l->flags);	/* the buffer is ours again */
 	if (wc->status == IB_WC_SUCCESS) {
+		rds_ib_proved(l);
 		rds_ib_ack(l);
 	} else if (!test_bit(RDS_IB_CLOSING, &l->flags)) {
 		rds_ib_count(RDS_IB_ACK_SEND_FAILURE);
@@ -88,7 +106,7 @@ void rds_ib_ack(struct rds_ib_link *l)
 
 	spin_lock_bh(&l->lock);
 	if (test_bit(RDS_IB_CLOSING, &l->flags) || !test_bit(RDS_IB_UP, &l->flags) ||
-	    !test_bit(RDS_IB_ACK_WANTED, &l->flags))
+	    (!test_bit(RDS_IB_ACK_WANTED, &l->flags) && l->probe != RDS_IB_PROBE_WANTED))
 		goto out;
 	if (test_bit_acquire(RDS_IB_ACK_FLYING, &l->flags)) {
 		rds_ib_count(RDS_IB_ACK_SEND_DELAYED);
@@ -107,6 +125,8 @@ void rds_ib_ack(struct rds_ib_link *l)
 		goto out;
 	}
 	clear_bit(RDS_IB_ACK_WANTED, &l->flags);
+	if (l->probe == RDS_IB_PROBE_WANTED)
+		l->probe = RDS_IB_PROBE_FLYING;
 	l->ack_sent = l->ack_seq;
 	rds_ib_count(RDS_IB_ACK_SENT);
 	if (grant)
@@ -115,6 +135,24 @@ out:
 	spin_unlock_bh(&l->lock);
 	if (err)
 		rds_ib_link_drop(l, err);
+}
+
+/**
+ * rds_ib_probe() - is the peer there?
+ * @l: link
+ *
+ * RDS_IB_PROVED says so when it has acknowledged an ack frame that is posted from now on: one that
+ * is on its way already proves nothing.
+ *
+ * Context: any.
+ */
+void rds_ib_probe(struct rds_ib_link *l)
+{
+	spin_lock_bh(&l->lock);
+	clear_bit(RDS_IB_PROVED, &l->flags);
+	l->probe = RDS_IB_PROBE_WANTED;
+	spin_unlock_bh(&l->lock);
+	rds_ib_ack(l);
 }
 
 /**

@@ -2,9 +2,10 @@
 /*
  * RDS over verbs: connections are made with the RDMA connection manager.
  *
- * An incoming request is judged in the CM's handler.  A good one is parked (park.c): its id stays as it
- * is, unanswered, until the core lets start() adopt it, or discards it.  All handlers of an id run
- * under the CM's lock for it; an id changes hands, from parked request to link, under that lock.
+ * An incoming request is judged in the CM's handler.  A good one is parked (park.c): its id stays
+ * as it is, unanswered, until the core lets start() adopt it, or discards it.  All handlers of an
+ * id run under the CM's lock for it; an id changes hands, from parked request to link, under that
+ * lock.
  */
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
@@ -115,6 +116,9 @@ static int rds_ib_route_resolved(struct rds_ib_link *l)
 	u8 buf[RDS_IB_PRIVATE_MAX];
 	int err;
 
+	/* Nobody would hear it, and nobody could be told that it is over (leave.c). */
+	if (rds_ib_port_down(l->id))
+		return -ENETDOWN;
 	if (l->tos)
 		l->id->route.path_rec->sl = l->tos & 0xf;
 	l->sl = l->id->route.path_rec->sl;
@@ -356,7 +360,20 @@ static void rds_ib_cm_addr(const struct sockaddr_storage *ss, struct in6_addr *a
 		ipv6_addr_set_v4mapped(((const struct sockaddr_in *)ss)->sin_addr.s_addr, addr);
 }
 
-/* The addresses of the private data count, but they have to be those of the CM. */
+/*
+ * Who is it that we will talk to?  On RoCE the GID is made of the address, so nobody can name
+ * somebody else's; on InfiniBand nothing here knows which address a port has.
+ */
+static bool rds_ib_is_caller(const struct rdma_cm_id *id, const struct in6_addr *faddr)
+{
+	return !rdma_protocol_roce(id->device, id->port_num) ||
+	       !memcmp(id->route.path_rec->dgid.raw, faddr, sizeof(*faddr));
+}
+
+/*
+ * The addresses of the private data count, but they have to be those of the CM: both are what the
+ * caller says of himself.
+ */
 static bool rds_ib_identify(struct rdma_cm_id *id, const struct rds_ib_private *priv, bool v6,
 			    struct rds_ib_caller *c)
 {
@@ -377,7 +394,8 @@ static bool rds_ib_identify(struct rdma_cm_id *id, const struct rds_ib_private *
 		c->scope = id->route.addr.dev_addr.bound_dev_if;
 	rds_ib_cm_addr(&id->route.addr.src_addr, &src);
 	rds_ib_cm_addr(&id->route.addr.dst_addr, &dst);
-	return ipv6_addr_equal(&src, &c->laddr) && ipv6_addr_equal(&dst, &c->faddr);
+	return ipv6_addr_equal(&src, &c->laddr) && ipv6_addr_equal(&dst, &c->faddr) &&
+	       rds_ib_is_caller(id, &c->faddr);
 }
 
 /* Find the connection and give it the request. */

@@ -145,6 +145,35 @@ struct rds_ib_device *rds_ib_dev_for_addr(struct net *net, const struct in6_addr
 }
 
 /**
+ * rds_ib_dev_lost() - has an address gone from a device to another one?
+ * @rdev: device that had it
+ * @addr: address, IPv4 in mapped form
+ * @scope: interface of a link-local address, else 0
+ *
+ * Context: process.
+ * Return: false also if no device has it.
+ */
+bool rds_ib_dev_lost(struct rds_ib_device *rdev, const struct in6_addr *addr, u32 scope)
+{
+	bool own = false, other = false;
+	struct rds_ib_device *d;
+	struct net_device *ndev;
+
+	rcu_read_lock();
+	ndev = netdev_of(&init_net, addr, scope);
+	spin_lock(&devices_lock);
+	list_for_each_entry(d, &devices, node) {
+		if (!ndev || !serves(d->dev, addr, ndev))
+			continue;
+		own |= d == rdev;
+		other |= d != rdev;
+	}
+	spin_unlock(&devices_lock);
+	rcu_read_unlock();
+	return other && !own;
+}
+
+/**
  * rds_ib_owns_addr() - rds_transport.owns_addr
  * @net: namespace
  * @addr: address
@@ -188,10 +217,24 @@ static void wake_waiters(struct work_struct *work)
 		queue_delayed_work(rds_ib_wq, &waiters, WAITERS_INTERVAL);
 }
 
+/* A device has other addresses: who waits for one, and which regions have lost theirs? */
+static void addresses_changed(void)
+{
+	struct rds_ib_device *rdev;
+
+	mod_delayed_work(rds_ib_wq, &waiters, 0);
+	spin_lock(&devices_lock);
+	if (!list_is_singular(&devices)) {
+		list_for_each_entry(rdev, &devices, node)
+			rds_ib_mr_look(rdev);
+	}
+	spin_unlock(&devices_lock);
+}
+
 static void device_event(struct ib_event_handler *handler, struct ib_event *event)
 {
 	if (event->event == IB_EVENT_GID_CHANGE)
-		mod_delayed_work(rds_ib_wq, &waiters, 0);
+		addresses_changed();
 }
 
 /**
@@ -309,7 +352,7 @@ static int rds_ib_add_one(struct ib_device *dev)
 	spin_unlock(&devices_lock);
 	INIT_IB_EVENT_HANDLER(&rdev->events, dev, device_event);
 	ib_register_event_handler(&rdev->events);
-	mod_delayed_work(rds_ib_wq, &waiters, 0);
+	addresses_changed();
 	return 0;
 
 err_pd:

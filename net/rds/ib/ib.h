@@ -14,6 +14,7 @@
  * partial.c	memory of messages that were received in part
  * mr.c		memory regions and their registration
  * ops.c	RDMA and atomic operations of messages
+ * alive.c	is the peer still there; links that do nothing
  * leave.c	links whose port is down
  * info.c	information records; stats.c counters; sysctl.c
  * ring.c, private.c, credit.c	pure code, tested in user space
@@ -109,7 +110,9 @@ struct rds_ib_device *rds_ib_dev_get(struct ib_device *dev);
 void rds_ib_dev_put(struct rds_ib_device *rdev);
 /* Counted device that serves a local address now, or NULL. */
 struct rds_ib_device *rds_ib_dev_for_addr(struct net *net, const struct in6_addr *addr, u32 scope);
-/* The same for a path; without one it is dialled again as soon as there is one. */
+/* Is an address another device's now, and not @rdev's any more?  Process context. */
+bool rds_ib_dev_lost(struct rds_ib_device *rdev, const struct in6_addr *addr, u32 scope);
+/* The device to dial with; without one the path is dialled again as soon as there is one. */
 struct rds_ib_device *rds_ib_dev_for_path(struct rds_ib_path *ib);
 /* rds_transport.owns_addr: under RCU. */
 bool rds_ib_owns_addr(struct net *net, const struct in6_addr *addr, u32 scope);
@@ -256,6 +259,7 @@ struct rds_ib_rbuf {
  * @acked: newest acknowledgment of the peer
  * @reported: what the core was told of it
  * @seq: newest sequence completed
+ * @incs: messages and maps received whole
  * @ask: the peer wants an acknowledgment of something completed
  * @waiting: frames that were received and not handled, the oldest entries of @ring
  * @held: the first of them could not be handled in this pass
@@ -279,6 +283,7 @@ struct rds_ib_rx {
 	u64 acked;
 	u64 reported;
 	u64 seq;
+	u32 incs;
 	bool ask;
 	u32 waiting;
 	bool held;
@@ -297,6 +302,14 @@ enum rds_ib_link_flag {
 	RDS_IB_QUIET,		/* the queue pair is empty: the poll work does nothing */
 	RDS_IB_ACK_WANTED,
 	RDS_IB_ACK_FLYING,
+	RDS_IB_PROVED,		/* an ack frame arrived that was posted after rds_ib_probe() */
+};
+
+/* The ack frame that shall tell whether the peer is there. */
+enum rds_ib_probe {
+	RDS_IB_PROBE_NONE,
+	RDS_IB_PROBE_WANTED,
+	RDS_IB_PROBE_FLYING,
 };
 
 /**
@@ -314,6 +327,11 @@ enum rds_ib_link_flag {
  * @fail: ends the link if the peer does not
  * @confirm: tells the CM that the peer is there, if it does not do so itself
  * @ack_timer: acknowledges what nobody asked to
+ * @alive: asks whether the peer is there
+ * @idle: list of links that peers have made (alive.c)
+ * @heard: frames received by the last look (alive work)
+ * @carried: messages by the last look (alive.c: rds_ib_idle_lock)
+ * @used: jiffies when it carried more than at the look before (likewise)
  * @adopted: the peer connected
  * @requested: our request is out (handler lock)
  * @asked: jiffies when it went
@@ -327,7 +345,8 @@ enum rds_ib_link_flag {
  * @sl: service level
  * @ours: the peer says which instance it is, so it acknowledges without being asked
  * @flags: enum rds_ib_link_flag
- * @lock: guards @credit and @ack_seq
+ * @lock: guards @credit, @ack_seq, @ack_sent and @probe
+ * @probe: has the peer to be asked whether it is there?
  * @credit: flow control
  * @ack_seq: newest sequence completed, to be acknowledged
  * @ack_sent: what the peer was told last
@@ -353,6 +372,11 @@ struct rds_ib_link {
 	struct delayed_work fail;
 	struct delayed_work confirm;
 	struct delayed_work ack_timer;
+	struct delayed_work alive;
+	struct list_head idle;
+	u32 heard;
+	u32 carried;
+	unsigned long used;
 	bool adopted;
 	bool requested;
 	unsigned long asked;
@@ -366,7 +390,8 @@ struct rds_ib_link {
 	u8 sl;
 	bool ours;
 	unsigned long flags;
-	spinlock_t lock;	/* credit, ack_seq, ack_sent */
+	spinlock_t lock;	/* credit, ack_seq, ack_sent, probe */
+	enum rds_ib_probe probe;
 	struct rds_ib_credit credit;
 	u64 ack_seq;
 	u64 ack_sent;
@@ -414,18 +439,22 @@ struct rds_ib_parked {
 /**
  * struct rds_ib_path - private area of a path
  * @path: the core's path
- * @lock: guards @parked, and @link for readers without the link mutex
+ * @lock: guards @parked, @doubted, and @link for readers without the link mutex
  * @link: the link, or NULL (link mutex and @lock to change)
  * @parked: requests, the newest first
  * @nr_parked: their number
+ * @doubted: a request that came while the link was up, or NULL
+ * @doubt: decides what becomes of it
  * @no_device: our address was no device's when we wanted to dial (device.c)
  */
 struct rds_ib_path {
 	struct rds_path *path;
-	spinlock_t lock;	/* parked, link */
+	spinlock_t lock;	/* parked, doubted, link */
 	struct rds_ib_link *link;
 	struct rds_ib_parked *parked;
 	unsigned int nr_parked;
+	struct rds_ib_parked *doubted;
+	struct delayed_work doubt;
 	bool no_device;
 };
 
@@ -464,6 +493,13 @@ struct rds_ib_parked *rds_ib_unpark(struct rds_ib_path *ib);
 void rds_ib_refuse(struct rds_ib_parked *pk);
 void rds_ib_announce(struct rds_ib_path *ib);
 void rds_ib_discard(struct rds_path *p);
+void rds_ib_doubt_work(struct work_struct *work);
+
+/* alive.c */
+void rds_ib_alive_begin(struct rds_ib_link *l);
+void rds_ib_alive_end(struct rds_ib_link *l);
+void rds_ib_alive_work(struct work_struct *work);
+void rds_ib_evict_idle(void);
 
 /* leave.c */
 bool rds_ib_port_down(struct rdma_cm_id *id);
@@ -500,6 +536,7 @@ void rds_ib_tx_room(struct rds_ib_link *l);
 u64 rds_ib_ack_take(struct rds_ib_link *l);
 void rds_ib_ack_done(struct ib_cq *cq, struct ib_wc *wc);
 void rds_ib_ack(struct rds_ib_link *l);
+void rds_ib_probe(struct rds_ib_link *l);
 void rds_ib_ack_timer(struct work_struct *work);
 void rds_ib_received(struct rds_ib_link *l, u64 seq, bool ask);
 
@@ -579,6 +616,8 @@ enum rds_ib_stat {
 	RDS_IB_DEVICE_REMOVED,
 	RDS_IB_PARTIAL_EVICTED,
 	RDS_IB_LINK_LIMIT,
+	RDS_IB_LINK_EVICTED,
+	RDS_IB_LISTEN_ALIVE,
 	RDS_IB_NR_STATS
 };
 

@@ -5,7 +5,9 @@
  * The end of a connection is told to the peer with a datagram of the CM.  While the port is down
  * it cannot get through; worse, a device in software (rxe) takes its management queue pair into
  * an error for good when it cannot send.  So the CM's id of a link whose port is down is kept
- * until the port is up again, and destroyed then.  The link itself is gone at once.
+ * until the port is up again, and destroyed then.  The link itself is gone at once.  Nothing is
+ * dialled through a port that is down, so there are no more of them than there were links; for a
+ * port that goes and comes all the time there is a limit.
  *
  * Ids whose handlers have found that they are over end here, too.
  */
@@ -14,6 +16,7 @@
 #include "ib.h"
 
 #define RDS_IB_LEAVE_INTERVAL	(HZ / 4 + 1)
+#define RDS_IB_LEAVERS_MAX	16384
 
 /**
  * struct rds_ib_leaver - an id that waits for its port
@@ -34,6 +37,7 @@ static void rds_ib_destroy_work(struct work_struct *work);
 
 static DEFINE_SPINLOCK(rds_ib_leave_lock);
 static LIST_HEAD(rds_ib_leavers);
+static atomic_t rds_ib_nr_leavers = ATOMIC_INIT(0);
 static DECLARE_DELAYED_WORK(rds_ib_leave, rds_ib_leave_work);
 static LLIST_HEAD(rds_ib_dying);
 static DECLARE_WORK(rds_ib_destroy, rds_ib_destroy_work);
@@ -93,8 +97,10 @@ static int rds_ib_leave_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	mine = !list_empty(&lv->node);
 	lv->removed = true;
 	list_del_init(&lv->node);
-	if (mine)
+	if (mine) {
+		atomic_dec(&rds_ib_nr_leavers);
 		rds_ib_destroy_later(&lv->dying, id);
+	}
 	spin_unlock(&rds_ib_leave_lock);
 	return 0;
 }
@@ -130,6 +136,7 @@ static bool rds_ib_leave_put_back(struct rds_ib_leaver *lv)
 
 static void rds_ib_leave_now(struct rds_ib_leaver *lv)
 {
+	atomic_dec(&rds_ib_nr_leavers);
 	rdma_destroy_id(lv->id);
 	kfree(lv);
 }
@@ -157,17 +164,19 @@ static void rds_ib_leave_work(struct work_struct *work)
  */
 bool rds_ib_leave_later(struct rds_ib_link *l)
 {
-	struct rds_ib_leaver *lv = kzalloc(sizeof(*lv), GFP_KERNEL);
+	struct rds_ib_leaver *lv = NULL;
 
+	if (atomic_inc_return(&rds_ib_nr_leavers) <= RDS_IB_LEAVERS_MAX)
+		lv = kzalloc(sizeof(*lv), GFP_KERNEL);
 	if (!lv)
-		return false;
+		goto err;
 	lv->id = l->id;
 	rdma_lock_handler(lv->id);
 	/* The CM tells it only once. */
 	if (l->removed) {
 		rdma_unlock_handler(lv->id);
 		kfree(lv);
-		return false;
+		goto err;
 	}
 	lv->id->context = lv;
 	lv->id->event_handler = rds_ib_leave_event;
@@ -175,6 +184,10 @@ bool rds_ib_leave_later(struct rds_ib_link *l)
 	rdma_unlock_handler(l->id);
 	queue_delayed_work(rds_ib_wq, &rds_ib_leave, RDS_IB_LEAVE_INTERVAL);
 	return true;
+
+err:
+	atomic_dec(&rds_ib_nr_leavers);
+	return false;
 }
 
 /**

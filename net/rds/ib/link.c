@@ -9,11 +9,11 @@
  * Both completion queues are polled by one work, in passes.  A pass stops when the budget is used
  * up, or when both queues are empty and armed.  Before the link is up what was received stays in
  * its queue, and that is not armed again once it has told of something: some adapters report what
- * lies in a queue when it is armed, again and again.  A message that finds no room or no memory is kept,
- * and so is what comes behind it until all buffers are used up: then the device makes the peer
- * wait.  Acknowledgments are taken from it at once.  The receive queue
- * is armed for solicited completions while so many buffers are posted that no message can use
- * them up before its last fragment.
+ * lies in a queue when it is armed, again and again.  A message that finds no room or no memory is
+ * kept, and so is what comes behind it until all buffers are used up: then the device makes the
+ * peer wait.  Acknowledgments are taken from it at once.  The receive queue is armed for solicited
+ * completions while so many buffers are posted that no message can use them up before its last
+ * fragment.
  *
  * stop(): no event of the CM means anything any more; disconnect, and give the peer a moment to
  * confirm, unless it is known to be gone; drain the queue pair, so that each request has its
@@ -360,6 +360,8 @@ static bool rds_ib_link_charge(struct rds_ib_link *l, u32 sends, u32 recvs, u32 
 	if (atomic_long_add_return(cost, &rds_ib_links_cost[l->adopted]) <=
 	    READ_ONCE(rds_ib_sysctl_max_link_allocation))
 		return true;
+	if (l->adopted)
+		rds_ib_evict_idle();
 	rds_ib_count(RDS_IB_LINK_LIMIT);
 	return false;
 }
@@ -368,7 +370,7 @@ static bool rds_ib_link_charge(struct rds_ib_link *l, u32 sends, u32 recvs, u32 
  * rds_ib_link_room() - may a peer have one more link?
  * @rdev: device
  *
- * Before anything is made for it; counted when it is.
+ * Before anything is made for it; counted when it is.  If not, one that does nothing goes.
  */
 bool rds_ib_link_room(const struct rds_ib_device *rdev)
 {
@@ -380,6 +382,7 @@ bool rds_ib_link_room(const struct rds_ib_device *rdev)
 	if (atomic_long_read(&rds_ib_links_cost[true]) + rds_ib_link_cost(sends, recvs, ops) <=
 	    READ_ONCE(rds_ib_sysctl_max_link_allocation))
 		return true;
+	rds_ib_evict_idle();
 	rds_ib_count(RDS_IB_LINK_LIMIT);
 	return false;
 }
@@ -436,6 +439,7 @@ void rds_ib_link_up(struct rds_ib_link *l)
 			    l->adopted ? "passively" : "actively", rds_path_laddr(p),
 			    rds_path_faddr(p), l->tos, l->version >> 8, l->version & 0xff,
 			    l->credit.on ? ", flow control" : "");
+	rds_ib_alive_begin(l);
 	rds_path_kick(p);	/* send() may have come too early */
 	rds_ib_poll_soon(l);
 }
@@ -481,10 +485,12 @@ static struct rds_ib_link *rds_ib_link_alloc(struct rds_ib_path *ib, u32 epoch)
 	l->tos = rds_path_tos(ib->path);
 	spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->node);
+	INIT_LIST_HEAD(&l->idle);
 	INIT_LIST_HEAD(&l->rx.partial_node);
 	INIT_WORK(&l->poll, rds_ib_poll_work);
 	INIT_DELAYED_WORK(&l->retry, rds_ib_retry_work);
 	INIT_DELAYED_WORK(&l->ack_timer, rds_ib_ack_timer);
+	INIT_DELAYED_WORK(&l->alive, rds_ib_alive_work);
 	INIT_DELAYED_WORK(&l->fail, rds_ib_fail_work);
 	INIT_DELAYED_WORK(&l->confirm, rds_ib_confirm_work);
 	rds_ib_ops_init(l);
@@ -563,7 +569,8 @@ static unsigned long rds_ib_stop_wait(struct rds_ib_link *l)
 	unsigned long spent = jiffies - l->since;
 
 	if (!test_bit(RDS_IB_UP, &l->flags) || l->mute || READ_ONCE(l->disconnected) ||
-	    READ_ONCE(l->ib->nr_parked) || spent >= RDS_IB_DISCONNECT_MAX)
+	    READ_ONCE(l->ib->nr_parked) || READ_ONCE(l->ib->doubted) ||
+	    spent >= RDS_IB_DISCONNECT_MAX)
 		return 0;
 	return RDS_IB_DISCONNECT_MAX - spent;
 }
@@ -571,6 +578,7 @@ static unsigned long rds_ib_stop_wait(struct rds_ib_link *l)
 /* Nothing is in flight and nothing runs afterwards. */
 static void rds_ib_quiesce(struct rds_ib_link *l)
 {
+	rds_ib_alive_end(l);
 	cancel_delayed_work_sync(&l->ack_timer);
 	cancel_delayed_work_sync(&l->retry);
 	/* Nothing to wait for if it never was: rdma_rxe without memory for RTR flushes nothing. */
@@ -653,6 +661,7 @@ int rds_ib_path_init(struct rds_path *p)
 
 	ib->path = p;
 	spin_lock_init(&ib->lock);
+	INIT_DELAYED_WORK(&ib->doubt, rds_ib_doubt_work);
 	return 0;
 }
 
@@ -662,5 +671,8 @@ int rds_ib_path_init(struct rds_path *p)
  */
 void rds_ib_path_free(struct rds_path *p)
 {
+	struct rds_ib_path *ib = rds_path_priv(p);
+
+	cancel_delayed_work_sync(&ib->doubt);
 	rds_ib_discard(p);
 }

@@ -85,6 +85,7 @@ struct rds_ib_mr_pool {
  * @gone: no more are made
  * @no_atomic: registration cannot give peers the right to atomics
  * @regions: those that there are (mr.c: regions_lock)
+ * @moved: ends those whose address is another device's now
  * @pool: small and large objects
  * @regqp: registers them
  */
@@ -94,6 +95,7 @@ struct rds_ib_mr_dev {
 	bool gone;
 	bool no_atomic;
 	struct list_head regions;
+	struct work_struct moved;
 	struct rds_ib_mr_pool pool[2];
 	struct rds_ib_regqp regqp;
 };
@@ -101,7 +103,9 @@ struct rds_ib_mr_dev {
 /**
  * struct rds_ib_region - rds_mr.priv
  * @mr: the core's region
- * @rdev: device, counted; NULL if it has gone (mr.c: regions_lock)
+ * @rdev: device, counted; NULL if it has gone, or the address from it (mr.c: regions_lock)
+ * @laddr: local address by which peers find the device
+ * @scope: its interface if link-local
  * @node: rds_ib_mr_dev.regions (mr.c: regions_lock)
  * @dead: on the list of those given up
  * @given_up: the application has its memory again
@@ -111,6 +115,8 @@ struct rds_ib_mr_dev {
 struct rds_ib_region {
 	struct rds_mr *mr;
 	struct rds_ib_device *rdev;
+	struct in6_addr laddr;
+	u32 scope;
 	struct list_head node;
 	struct llist_node dead;
 	bool given_up;
@@ -125,7 +131,9 @@ void rds_ib_mr_remove(struct rds_ib_device *rdev);
 int rds_ib_mr_map(struct rds_mr *mr, const struct in6_addr *laddr, u32 scope);
 void rds_ib_mr_unmap(struct rds_mr *mr);
 void rds_ib_mr_flush(void);
-void rds_ib_mr_sync(struct rds_mr *mr, bool to_device);
+bool rds_ib_mr_sync(struct rds_mr *mr, bool to_device);
+/* Addresses may have moved between devices; @rdev is not being removed.  Any context. */
+void rds_ib_mr_look(struct rds_ib_device *rdev);
 
 /* ---- ops.c --------------------------------------------------------------------------- */
 

@@ -8,7 +8,8 @@
  *
  * Who gives a region up puts it on a list; a work invalidates what is there, all in one go,
  * unmaps it and gives the memory back.  Nothing else waits: a region that was given up is
- * reachable until the work has run, and rds_ib_mr_flush() waits for that.
+ * reachable until the work has run, and rds_ib_mr_flush() waits for that.  A region whose device
+ * goes, or whose address goes to another device, is dead until its owner gives it up.
  *
  * The adapter's region objects (struct ib_mr) are dear on hardware and kept for reuse; the key
  * of an object changes with each use, and after as many uses as there are keys it is freed.
@@ -21,6 +22,7 @@
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 
 #include "ib.h"
 
@@ -264,6 +266,8 @@ int rds_ib_mr_map(struct rds_mr *mr, const struct in6_addr *laddr, u32 scope)
 	if (!rdev)
 		return -ENODEV;
 	r->mr = mr;
+	r->laddr = *laddr;
+	r->scope = scope;
 	down_read(&rdev->mr->sem);
 	if (!rdev->mr->gone)
 		err = region_map(r, rdev);
@@ -378,14 +382,18 @@ static void region_sync(struct rds_ib_region *r, bool to_device)
  * @to_device: peers will read what the CPU has written
  *
  * Context: any.
+ * Return: false if no peer can reach it any more.
  */
-void rds_ib_mr_sync(struct rds_mr *mr, bool to_device)
+bool rds_ib_mr_sync(struct rds_mr *mr, bool to_device)
 {
 	struct rds_ib_region *r = (struct rds_ib_region *)mr->priv;
+	bool alive;
 
 	spin_lock_bh(&regions_lock);
+	alive = r->rdev;
 	region_sync(r, to_device);
 	spin_unlock_bh(&regions_lock);
+	return alive;
 }
 
 /**
@@ -405,6 +413,59 @@ void rds_ib_mr_unmap(struct rds_mr *mr)
 	spin_unlock_bh(&regions_lock);
 	llist_add(&r->dead, &dead_regions);
 	queue_work(mr_wq, &reap_work);
+}
+
+/*
+ * The device is not the region's any more; reap_lock held, and registrations are locked out, so
+ * that nobody but the caller changes the list it is on.
+ */
+static void region_strand(struct rds_ib_region *r)
+{
+	spin_lock_bh(&regions_lock);
+	/* What was given up is the application's, who may have written to it since. */
+	if (!r->given_up)
+		region_sync(r, false);
+	spin_unlock_bh(&regions_lock);
+	region_end(r, false);
+}
+
+/*
+ * Links follow an address to another device, keys do not: there they would be nobody's, or those of
+ * somebody else's memory.  One that is no device's for a while may come back.
+ */
+static void regions_moved(struct work_struct *work)
+{
+	struct rds_ib_mr_dev *md = container_of(work, struct rds_ib_mr_dev, moved);
+	struct rds_ib_region *r, *next;
+	struct in6_addr laddr = {};
+	bool lost = false;
+	u32 scope = 0;
+
+	down_write(&md->sem);
+	mutex_lock(&reap_lock);
+	list_for_each_entry_safe(r, next, &md->regions, node) {
+		/* Mostly one address has many. */
+		if (scope != r->scope || !ipv6_addr_equal(&laddr, &r->laddr))
+			lost = rds_ib_dev_lost(md->rdev, &r->laddr, r->scope);
+		laddr = r->laddr;
+		scope = r->scope;
+		if (lost)
+			region_strand(r);
+		cond_resched();
+	}
+	mutex_unlock(&reap_lock);
+	up_write(&md->sem);
+}
+
+/**
+ * rds_ib_mr_look() - addresses may have moved between devices
+ * @rdev: device that is not being removed
+ *
+ * Context: any.
+ */
+void rds_ib_mr_look(struct rds_ib_device *rdev)
+{
+	queue_work(mr_wq, &rdev->mr->moved);
 }
 
 /* ---- devices ------------------------------------------------------------------------------ */
@@ -436,6 +497,7 @@ int rds_ib_mr_add(struct rds_ib_device *rdev)
 	md->rdev = rdev;
 	init_rwsem(&md->sem);
 	INIT_LIST_HEAD(&md->regions);
+	INIT_WORK(&md->moved, regions_moved);
 	rds_ib_regqp_init(&md->regqp);
 	pool_init(&md->pool[0], false, min(RDS_IB_MR_SMALL, a->max_fast_reg_page_list_len),
 		  min_t(u64, rds_ib_mr_8k_pool_size, large * 85));
@@ -458,20 +520,14 @@ void rds_ib_mr_remove(struct rds_ib_device *rdev)
 	struct rds_ib_frmr *f;
 	unsigned int i;
 
+	cancel_work_sync(&md->moved);
 	down_write(&md->sem);
 	md->gone = true;
 	up_write(&md->sem);
 
 	mutex_lock(&reap_lock);
-	/* Nobody but us takes regions off the list now. */
-	list_for_each_entry_safe(r, next, &md->regions, node) {
-		spin_lock_bh(&regions_lock);
-		/* What was given up is the application's, who may have written to it since. */
-		if (!r->given_up)
-			region_sync(r, false);
-		spin_unlock_bh(&regions_lock);
-		region_end(r, false);
-	}
+	list_for_each_entry_safe(r, next, &md->regions, node)
+		region_strand(r);
 	mutex_unlock(&reap_lock);
 
 	for (i = 0; i < ARRAY_SIZE(md->pool); i++) {

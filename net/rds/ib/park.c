@@ -8,7 +8,9 @@
  * the other one still dials a while later, he gets his way.  A peer that refuses in both roles (as
  * the reference does) is dialled again.
  *
- * A request for a path whose link is up means that the peer has lost it: the new one replaces it.
+ * A request for a path whose link is up should mean that the peer has lost it.  But anybody can
+ * name the peer's address, and requests arrive late.  So the peer's queue pair is asked: while it
+ * answers the link stays, and the request is refused; if it does not, the new link replaces it.
  */
 #include <linux/slab.h>
 
@@ -18,6 +20,8 @@
 #define RDS_IB_PARKED_MAX	4
 /* Our request takes precedence for so long. */
 #define RDS_IB_DUEL_MAX		(HZ / 4)
+/* So long has the other end of a link to answer, when a request would replace it. */
+#define RDS_IB_DOUBT_MAX	(HZ / 2)
 
 /**
  * rds_ib_adopt() - take the newest parked request, for start()
@@ -92,9 +96,33 @@ void rds_ib_announce(struct rds_ib_path *ib)
 	spin_lock(&ib->lock);
 	if (ib->parked)
 		err = rds_path_accept(ib->path, true);
+	/* There is no link any more that it would replace. */
+	if (ib->doubted)
+		mod_delayed_work(rds_ib_wq, &ib->doubt, 0);
 	spin_unlock(&ib->lock);
 	if (err)
 		rds_ib_discard(ib->path);
+}
+
+static bool rds_ib_link_is(const struct rds_ib_path *ib, enum rds_ib_link_flag flag)
+{
+	lockdep_assert_held(&ib->lock);
+	return ib->link && test_bit(RDS_IB_UP, &ib->link->flags) &&
+	       !test_bit(RDS_IB_CLOSING, &ib->link->flags) && test_bit(flag, &ib->link->flags);
+}
+
+/* Take the request that would replace the link, if any; @proved: has the peer that, still? */
+static struct rds_ib_parked *rds_ib_undoubt(struct rds_ib_path *ib, bool *proved)
+{
+	struct rds_ib_parked *pk;
+
+	spin_lock(&ib->lock);
+	pk = ib->doubted;
+	WRITE_ONCE(ib->doubted, NULL);
+	if (proved)
+		*proved = rds_ib_link_is(ib, RDS_IB_PROVED);
+	spin_unlock(&ib->lock);
+	return pk;
 }
 
 /**
@@ -103,7 +131,10 @@ void rds_ib_announce(struct rds_ib_path *ib)
  */
 void rds_ib_discard(struct rds_path *p)
 {
-	rds_ib_refuse(rds_ib_unpark(rds_path_priv(p)));
+	struct rds_ib_path *ib = rds_path_priv(p);
+
+	rds_ib_refuse(rds_ib_unpark(ib));
+	rds_ib_refuse(rds_ib_undoubt(ib, NULL));
 }
 
 /**
@@ -124,6 +155,10 @@ int rds_ib_parked_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 
 	rds_ib_count(RDS_IB_EVT_HANDLER_CALL);
 	spin_lock(&ib->lock);
+	if (ib->doubted == pk) {
+		WRITE_ONCE(ib->doubted, NULL);
+		mine = true;
+	}
 	for (pos = &ib->parked; *pos && !mine; ) {
 		mine = *pos == pk;
 		if (mine) {
@@ -157,14 +192,64 @@ static bool rds_ib_duel(struct rds_ib_path *ib)
 	return ours;
 }
 
-static bool rds_ib_has_link(struct rds_ib_path *ib)
+/* Leave the request for start() to adopt: 0 or -errno, then @pk is still the caller's. */
+static int rds_ib_park_now(struct rds_path *p, struct rds_ib_parked *pk)
 {
-	bool up;
+	struct rds_ib_path *ib = rds_path_priv(p);
+	int err;
+
+	/* One step, so that start() cannot adopt what the core was not told about. */
+	spin_lock(&ib->lock);
+	err = ib->nr_parked < RDS_IB_PARKED_MAX ? rds_path_accept(p, false) : -EBUSY;
+	if (!err) {
+		pk->next = ib->parked;
+		ib->parked = pk;
+		ib->nr_parked++;
+	}
+	spin_unlock(&ib->lock);
+	/* A tear-down that leaves the peer more time than it needs. */
+	rds_path_stop_again(p);
+	return err;
+}
+
+/**
+ * rds_ib_doubt_work() - has the peer lost the link that a request would replace?
+ * @work: &rds_ib_path.doubt
+ */
+void rds_ib_doubt_work(struct work_struct *work)
+{
+	struct rds_ib_path *ib = container_of(to_delayed_work(work), struct rds_ib_path, doubt);
+	bool proved;
+	struct rds_ib_parked *pk = rds_ib_undoubt(ib, &proved);
+
+	if (!pk)
+		return;
+	if (proved) {
+		rds_ib_count(RDS_IB_LISTEN_ALIVE);
+		rds_ib_refuse(pk);
+		return;
+	}
+	rds_ib_count(RDS_IB_LISTEN_CLOSED_STALE);
+	if (rds_ib_park_now(ib->path, pk))
+		rds_ib_refuse(pk);
+}
+
+/* If a link is up ask its other end first: 1, 0 = it is not, or -EBUSY: it is being asked. */
+static int rds_ib_doubt(struct rds_ib_path *ib, struct rds_ib_parked *pk)
+{
+	int ret = 0;
 
 	spin_lock(&ib->lock);
-	up = ib->link && test_bit(RDS_IB_UP, &ib->link->flags);
+	if (ib->doubted) {
+		ret = -EBUSY;
+	} else if (rds_ib_link_is(ib, RDS_IB_UP)) {
+		WRITE_ONCE(ib->doubted, pk);
+		rds_ib_probe(ib->link);
+		mod_delayed_work(rds_ib_wq, &ib->doubt, RDS_IB_DOUBT_MAX);
+		ret = 1;
+	}
 	spin_unlock(&ib->lock);
-	return up;
+	return ret;
 }
 
 /**
@@ -178,25 +263,15 @@ static bool rds_ib_has_link(struct rds_ib_path *ib)
 int rds_ib_park(struct rds_path *p, struct rds_ib_parked *pk)
 {
 	struct rds_ib_path *ib = rds_path_priv(p);
-	int err;
+	int ret;
 
 	if (rds_ib_duel(ib)) {
 		rds_ib_count(RDS_IB_CONNECT_RACED);
 		return -EALREADY;
 	}
-	if (rds_ib_has_link(ib))
-		rds_ib_count(RDS_IB_LISTEN_CLOSED_STALE);
 	pk->ib = ib;
-	/* One step, so that start() cannot adopt what the core was not told about. */
-	spin_lock(&ib->lock);
-	err = ib->nr_parked < RDS_IB_PARKED_MAX ? rds_path_accept(p, false) : -EBUSY;
-	if (!err) {
-		pk->next = ib->parked;
-		ib->parked = pk;
-		ib->nr_parked++;
-	}
-	spin_unlock(&ib->lock);
-	/* A tear-down that leaves the peer more time than it needs. */
-	rds_path_stop_again(p);
-	return err;
+	ret = rds_ib_doubt(ib, pk);
+	if (ret)
+		return min(ret, 0);
+	return rds_ib_park_now(p, pk);
 }

@@ -349,6 +349,7 @@ static void rds_ib_rx_complete(struct rds_ib_link *l)
 
 	rx->inc = NULL;
 	rds_ib_partial_done(l);
+	WRITE_ONCE(rx->incs, rx->incs + 1);
 	rds_ib_count(RDS_IB_RX_TOTAL_INCS);
 	if (!rds_hdr_is_cong(&rx->hdr)) {
 		rx->seq = rx->hdr.seq;

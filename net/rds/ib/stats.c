@@ -58,6 +58,8 @@ static const char *const rds_ib_stat_names[] = {
 	[RDS_IB_DEVICE_REMOVED]			= "ib_device_removed",
 	[RDS_IB_PARTIAL_EVICTED]		= "ib_partial_evicted",
 	[RDS_IB_LINK_LIMIT]			= "ib_link_limit",
+	[RDS_IB_LINK_EVICTED]			= "ib_link_evicted",
+	[RDS_IB_LISTEN_ALIVE]			= "ib_listen_alive",
 };
 
 const struct rds_stat_desc rds_ib_stat_desc = {
