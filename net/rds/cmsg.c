@@ -58,7 +58,8 @@ static const struct cmsg_rule rules[] = {
 		sizeof(struct rds_atomic_args), AT(atomic),
 	},
 	[RDS_CMSG_ZCOPY_COOKIE] = {
-		GROUP_B, RDS_REQ_ZCOOKIE, RDS_REQ_ZCOOKIE, sizeof(u32), AT(zcookie),
+		/* of several the last one counts, as ever */
+		GROUP_B, RDS_REQ_ZCOOKIE, 0, sizeof(u32), AT(zcookie),
 	},
 };
 

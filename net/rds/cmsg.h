@@ -23,10 +23,10 @@
  * struct rds_request - what the control messages of one sendmsg() ask for
  * @have: RDS_REQ_* bits
  * @atomic_type: RDS_CMSG_* type of the atomic operation
- * @zcookie: zero-copy cookie
+ * @zcookie: zero-copy cookie (the last one)
  * @rdma_bytes: sum of remote_vec.bytes of all RDMA_ARGS, saturating
  * @dup_a: a second RDMA_ARGS, or a second or too short atomic
- * @dup_b: a second or too short DEST/MAP or ZCOPY_COOKIE
+ * @dup_b: a second or too short DEST/MAP, or a too short ZCOPY_COOKIE
  * @atomic_first: the atomic came before RDMA_ARGS
  * @dest_cookie: RDMA_DEST
  * @rdma: RDMA_ARGS (the first one)

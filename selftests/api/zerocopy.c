@@ -101,6 +101,25 @@ TEST_F(duo, zerocopy__send)
 	EXPECT_EQ(0, zc_get(self->a, &z));
 }
 
+/* Of several cookies in one call the last one comes back. */
+TEST_F(duo, zerocopy__last_cookie)
+{
+	struct rds_zcopy_cookies z;
+	unsigned char *p = pages(4096);
+	struct ctl c = {};
+	__u32 i;
+
+	TCP_ONLY();
+	for (i = 1; i <= 3; i++) {
+		ctl_add(&c, SOL_RDS, RDS_CMSG_ZCOPY_COOKIE, &i, sizeof(i));
+		ASSERT_EQ(100, send_ctl(self->a, NULL, 0, p, 100, MSG_ZEROCOPY, c.buf, c.len));
+		ASSERT_EQ(100, recv(self->b, out, sizeof(out), 0));
+		ASSERT_EQ(1, zc_wait(self->a, &z));
+		EXPECT_EQ(i, z.cookies[0]);
+	}
+	EXPECT_EQ(0, zc_get(self->a, &z));
+}
+
 /* Many cookies: up to 8 a record, each exactly once (J1, J2). */
 TEST_F(duo, zerocopy__many_cookies)
 {

@@ -269,7 +269,7 @@ static void every_pair(void)
 			int a = types[i], b = types[k];
 			bool mixed = model_is_a(a) != model_is_a(b);
 			bool atomics = a >= 6 && a <= 9 && b >= 6 && b <= 9;
-			bool cookies = (a == 2 || a == 3) && (b == 2 || b == 3);
+			bool cookies = a != 12 && b != 12;
 			struct ctl c = { .len = 0 };
 			struct rds_request req;
 
@@ -278,7 +278,7 @@ static void every_pair(void)
 			EXPECT_EQ(parse(&c, false, &req), mixed ? -EINVAL : 0);
 			if (!mixed) {
 				EXPECT_EQ(req.dup_a, model_is_a(a) && (a == b || atomics));
-				EXPECT_EQ(req.dup_b, model_is_b(a) && (a == b || cookies));
+				EXPECT_EQ(req.dup_b, model_is_b(a) && cookies);
 			}
 			model_cmsg_run(c.buf, c.len, false);
 			model_cmsg_run(c.buf, c.len, true);
@@ -296,6 +296,29 @@ static void first_of_a_kind_counts(void)
 	add(&c, RDS_CMSG_RDMA_DEST, &two, 8);
 	EXPECT_EQ(parse(&c, false, &req), 0);
 	EXPECT_EQ(req.dest_cookie, 1);
+	EXPECT(req.dup_b);
+}
+
+/* A program may give a default and then its own. */
+static void last_zcopy_cookie_counts(void)
+{
+	u32 cookies[] = { 7, 0, 0xffffffff };
+	struct rds_request req;
+	struct ctl c = { .len = 0 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cookies); i++) {
+		add(&c, RDS_CMSG_ZCOPY_COOKIE, &cookies[i], 4);
+		EXPECT_EQ(parse(&c, true, &req), 0);
+		EXPECT_EQ(req.zcookie, cookies[i]);
+		EXPECT(!req.dup_b);
+		model_cmsg_run(c.buf, c.len, true);
+	}
+	/* one that is too short is refused wherever it stands, and none after it counts */
+	add(&c, RDS_CMSG_ZCOPY_COOKIE, &cookies[0], 3);
+	add(&c, RDS_CMSG_ZCOPY_COOKIE, &cookies[0], 4);
+	EXPECT_EQ(parse(&c, true, &req), 0);
+	EXPECT_EQ(req.zcookie, cookies[2]);
 	EXPECT(req.dup_b);
 }
 
@@ -493,6 +516,7 @@ static const struct unit_test tests[] = {
 	CASE(other_levels_are_ignored),
 	CASE(every_pair),
 	CASE(first_of_a_kind_counts),
+	CASE(last_zcopy_cookie_counts),
 	CASE(nr_local),
 	CASE(order_of_errors),
 	CASE(rdma_bytes_saturate),
