@@ -56,6 +56,7 @@ struct rds_sock;
 #define RDS_CAP_ACK_REQUIRED	0x40	/* the header asks for acknowledgements (verbs) */
 #define RDS_CAP_HANDSHAKE	0x80	/* control frames carry our generation, path 0 is greeted */
 #define RDS_CAP_SELF		0x100	/* a link from an address to itself has two ends here */
+#define RDS_CAP_AT_ONCE		0x200	/* start() needs nobody else: who sends makes the link */
 
 /**
  * struct rds_message - one message on its way out

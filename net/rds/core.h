@@ -536,6 +536,7 @@ void rds_conn_destroy_later(struct rds_conn *c);	/* only who unlinked it */
 /* path.c */
 int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths);
 void rds_path_pump(struct rds_path *p, struct rds_sock *sender);
+void rds_path_begin(struct rds_path *p, struct rds_sock *sender);
 void rds_path_push(struct rds_path *p);
 void rds_path_want(struct rds_path *p);
 void rds_path_pong(struct rds_path *p, const struct rds_hdr *h);	/* deliver.c */
@@ -553,6 +554,7 @@ void rds_path_init_state(struct rds_path *p);
 void rds_path_doom(struct rds_path *p);			/* DESTROY */
 void rds_path_await_gone(struct rds_path *p);
 void rds_path_reap(struct rds_path *p);			/* all paths are GONE */
+void rds_path_control(struct rds_path *p);		/* link mutex held */
 void rds_path_reset(struct rds_path *p);		/* administrative drop */
 void rds_path_hurry(struct rds_path *p);		/* reconnect now, not after the back-off */
 void rds_path_look_later(struct rds_path *p);

@@ -239,6 +239,29 @@ void rds_path_pump(struct rds_path *p, struct rds_sock *sender)
 }
 
 /**
+ * rds_path_begin() - make a link that needs nobody else, and transmit by it
+ * @p: the path, down
+ * @sender: socket whose sendmsg() this is
+ *
+ * Both under the link mutex: the work that a new link queues must not be in the way.
+ *
+ * Context: process, may sleep.
+ */
+void rds_path_begin(struct rds_path *p, struct rds_sock *sender)
+{
+	bool emptied;
+
+	rds_path_want(p);
+	mutex_lock(&p->link);
+	rds_path_control(p);
+	emptied = pump_locked(p, sender);
+	mutex_unlock(&p->link);
+	smp_mb();	/* as in rds_path_pump() */
+	if (emptied && path_has_work(p))
+		rds_path_kick(p);
+}
+
+/**
  * rds_path_pump_work() - transmit from the path's work
  * @work: rds_path.pump_work
  */

@@ -345,6 +345,10 @@ static void send_transmit(struct send_ctx *s, struct rds_path *p)
 			rds_hold_note(p, s->rs);
 		return;
 	}
+	if (p->conn->key.trans->caps & RDS_CAP_AT_ONCE) {
+		rds_path_begin(p, s->rs);
+		return;
+	}
 	rds_path_want(p);
 	if (p->index)
 		rds_path_want(p->conn->paths[0]);

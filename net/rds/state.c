@@ -215,13 +215,17 @@ static void path_start(struct rds_path *p, u32 epoch, bool adopt)
 		rds_path_drop(p, epoch, err);
 }
 
-static void path_ctl_work(struct work_struct *work)
+/**
+ * rds_path_control() - start or stop the link if that is due
+ * @p: the path; link mutex held
+ *
+ * Context: process, may sleep.
+ */
+void rds_path_control(struct rds_path *p)
 {
-	struct rds_path *p = container_of(to_delayed_work(work), struct rds_path, ctl_work);
 	enum rds_action act;
 	u32 epoch;
 
-	mutex_lock(&p->link);
 	spin_lock_bh(&p->lock);
 	act = p->action;
 	if (act != RDS_ACT_STOP)
@@ -233,6 +237,14 @@ static void path_ctl_work(struct work_struct *work)
 		path_stop(p);
 	else if (act == RDS_ACT_START || act == RDS_ACT_ADOPT)
 		path_start(p, epoch, act == RDS_ACT_ADOPT);
+}
+
+static void path_ctl_work(struct work_struct *work)
+{
+	struct rds_path *p = container_of(to_delayed_work(work), struct rds_path, ctl_work);
+
+	mutex_lock(&p->link);
+	rds_path_control(p);
 	mutex_unlock(&p->link);
 }
 
