@@ -85,7 +85,7 @@ int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblo
 	rds_send_push(rs);
 	ret = wait_event_interruptible_timeout(*wq, cong_wait_over(c, port), *timeo);
 	if (ret < 0)
-		return cong_mark_refused(rs, c, port) ? sock_intr_errno(*timeo) : 0;
+		return cong_mark_refused(rs, c, port) ? rds_intr_errno(*timeo) : 0;
 	*timeo = *timeo == MAX_SCHEDULE_TIMEOUT ? *timeo : ret;
 	return !ret && cong_mark_refused(rs, c, port) ? -ETIMEDOUT : 0;
 }

@@ -246,6 +246,11 @@ static inline void rds_sock_put(struct rds_sock *rs)
 	sock_put(&rs->sk);
 }
 
+/* wait.c */
+bool rds_signalled(void);
+int rds_intr_errno(long timeo);
+long rds_wait_completion(struct completion *x, long left);
+
 /* sockopt.c */
 int rds_setsockopt(struct socket *sock, int level, int opt, sockptr_t val, unsigned int len);
 int rds_getsockopt(struct socket *sock, int level, int opt, char __user *val, int __user *len);

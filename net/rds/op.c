@@ -419,8 +419,8 @@ void rds_op_finish(struct list_head *msgs, int status)
  *
  * Not for a process that ends: nobody looks at its memory, and no signal would end the wait.
  *
- * Context: process, interruptible.
- * Return: false if the time was over; true also after a signal.
+ * Context: process, may sleep.
+ * Return: false if the time was over; true also after a signal for the program.
  */
 bool rds_op_wait(struct list_head *msgs, unsigned long time)
 {
@@ -432,7 +432,7 @@ bool rds_op_wait(struct list_head *msgs, unsigned long time)
 	list_for_each_entry(m, msgs, node) {
 		if (!m->op || !m->op->begun)
 			continue;
-		left = wait_for_completion_interruptible_timeout(&m->op->idle, left);
+		left = rds_wait_completion(&m->op->idle, left);
 		if (left <= 0)
 			return left < 0;
 	}

@@ -332,7 +332,7 @@ err_free:
  *
  * For requests that a transport without RDMA refuses only after the arguments have been
  * looked at.  Nothing stays pinned.  Process context.
- * Return: 0, -EFAULT, -EINTR or another errno of the memory management.
+ * Return: 0, -EFAULT, -ERESTARTSYS or another errno of the memory management.
  */
 int rds_pin_probe(u64 addr, u64 bytes, bool write)
 {
@@ -356,7 +356,7 @@ int rds_pin_probe(u64 addr, u64 bytes, bool write)
 		start += (unsigned long)n << PAGE_SHIFT;
 		left -= n;
 		if (signal_pending(current))
-			return -EINTR;
+			return -ERESTARTSYS;	/* nothing has happened yet */
 		cond_resched();
 	}
 	return 0;

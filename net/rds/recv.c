@@ -595,11 +595,11 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 		rds_send_push(rs);
 		/* Others may take what ends the wait, each time. */
 		if (signal_pending(current))
-			return sock_intr_errno(timeo);
+			return rds_intr_errno(timeo);
 		left = wait_event_interruptible_timeout(*sk_sleep(sk), recv_wait_over(rs, msg),
 							timeo);
 		if (left < 0)
-			return sock_intr_errno(timeo);
+			return rds_intr_errno(timeo);
 		if (!left)
 			return -ETIMEDOUT;
 		if (timeo != MAX_SCHEDULE_TIMEOUT)

@@ -305,7 +305,7 @@ static int send_wait_room(struct send_ctx *s)
 	ret = wait_event_interruptible_timeout(*sk_sleep(sk), rds_tx_admit(s->rs, s->len),
 					       s->timeo);
 	if (ret < 0)
-		return sock_intr_errno(s->timeo);
+		return rds_intr_errno(s->timeo);
 	return ret ? 0 : -ETIMEDOUT;
 }
 

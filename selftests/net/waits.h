@@ -342,4 +342,29 @@ TEST_F(waits, restarted)
 		EXPECT_EQ(1, late_ones(&self->e));
 }
 
+/* So it does with a time-out, if what came was no signal to the program. */
+TEST_F(waits, stopped_with_time_out)
+{
+	int opt = is_send(variant->what) ? SO_SNDTIMEO : SO_RCVTIMEO;
+	pid_t pid;
+	int i, st;
+
+	if (variant->what == POLL || variant->what == EPOLL)
+		return;
+	ASSERT_EQ(0, set_timeo(self->e.fd, opt, 4 * WAIT_MS));
+	start(&self->e, variant->what, &pid, 1);
+	ASSERT_TRUE(all_wait(&pid, 1));
+	for (i = 0; i < 3; i++) {
+		kill(pid, SIGSTOP);
+		ASSERT_EQ(pid, waitpid(pid, &st, WUNTRACED));
+		ASSERT_TRUE(WIFSTOPPED(st));
+		kill(pid, SIGCONT);
+		EXPECT_TRUE(all_wait(&pid, 1));
+	}
+	ASSERT_EQ(0, let_go(&self->e, variant->what, 1));
+	EXPECT_EQ(0, reap(pid));
+	if (variant->what == CONG)
+		EXPECT_EQ(1, late_ones(&self->e));
+}
+
 #endif
