@@ -273,7 +273,7 @@ static void conn_destroy(struct rds_conn *c)
 		if (!c->paths[i])
 			continue;
 		rds_path_reap(c->paths[i]);
-		rds_path_purge(c->paths[i], NULL, NULL, RDS_DROP_EXPIRED, &left);
+		rds_path_purge(c->paths[i], NULL, NULL, false, RDS_DROP_EXPIRED, &left);
 	}
 	rds_op_finish(&left, RDS_RDMA_DROPPED);
 	rds_message_settle(&left);

@@ -161,6 +161,8 @@ struct rds_sock_entry {
  * @tos: type of service; socket lock
  * @tos_used: a message was sent: the TOS is fixed
  * @pins_left: messages with pages of the user stayed on a path when they were cancelled
+ * @lends: a message with memory of the application was sent
+ * @privileged: made by somebody with CAP_NET_ADMIN; immutable
  * @recverr: RDS_RECVERR
  * @monitor: RDS_CONG_MONITOR
  * @cong_seen: rds_net.cong_gen at the last poll that reported it
@@ -171,6 +173,7 @@ struct rds_sock_entry {
  * @held_bit: its bit of rds_path.held_for, others may have the same; immutable
  * @held_on: where a message of this socket may be held back, or NULL; xchg() to take
  * @payload: pages for the next payloads, made by the first large message (payload.c); cmpxchg()
+ * @orphan: what it is after close(), perhaps
  * @rx: receive half
  */
 struct rds_sock {
@@ -186,6 +189,8 @@ struct rds_sock {
 	bool has_peer;
 	bool tos_used;
 	bool pins_left;
+	bool lends;
+	bool privileged;
 	bool recverr;
 	bool monitor;
 	u8 tos;
@@ -200,6 +205,7 @@ struct rds_sock {
 	atomic_t tx_msgs;
 	struct rds_holder *held_on;
 	struct rds_payload_pool *payload;
+	struct rds_orphan orphan;
 	u8 held_bit;
 };
 
@@ -245,11 +251,6 @@ static inline void rds_sock_put(struct rds_sock *rs)
 {
 	sock_put(&rs->sk);
 }
-
-/* wait.c */
-bool rds_signalled(void);
-int rds_intr_errno(long timeo);
-long rds_wait_completion(struct completion *x, long left);
 
 /* sockopt.c */
 int rds_setsockopt(struct socket *sock, int level, int opt, sockptr_t val, unsigned int len);
@@ -547,7 +548,7 @@ void rds_path_want(struct rds_path *p);
 void rds_path_pong(struct rds_path *p, const struct rds_hdr *h);	/* deliver.c */
 int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport);
 /* Take messages of @rs (to @dport, or all if NULL) off the path. */
-void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
+void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, bool lent,
 		    enum rds_drop_reason why, struct list_head *out);
 void rds_path_requeue_sent(struct rds_path *p);
 bool rds_path_is_up(const struct rds_path *p);
@@ -585,8 +586,8 @@ void rds_mprds_work(struct work_struct *work);
 
 /* send.c */
 int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
-void rds_linger(struct rds_sock *rs);				/* linger.c */
 int rds_cancel(struct rds_sock *rs, const struct rds_addr *dst);	/* NULL = everything */
+void rds_cancel_lent(struct rds_sock *rs);
 
 /* recv.c */
 int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags);

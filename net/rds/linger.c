@@ -1,80 +1,107 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SO_LINGER: how long the end of a socket waits for what it has sent.
+ * What becomes of the messages of a socket that is closed: it is waited for them, or they go on
+ * being sent in the background, or they are dropped.
  *
- * close() waits as it was told to.  A program that ends without it cannot be interrupted any
- * more, and closes one socket after the other: the time of all of them begins with the first,
- * and there is none if it was killed.  What a thread of the kernel puts last (io_uring, passed
- * descriptors nobody took) does not wait: that thread puts those of the whole machine.
+ * SO_LINGER is the time that they have.  close() waits for so long, and a signal ends that, but
+ * not their time; a program that ends without close(), or is killed, does not wait at all, as with
+ * TCP.  Without SO_LINGER, and also with it after close(), they have close_timeout_ms at most.
  */
-#include <linux/hash.h>
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>
-#include <linux/sched/task.h>
 
 #include "core.h"
 
-/* For a program that ends. */
-#define LINGER_EXIT_MAX		(10 * HZ)
-#define LINGER_EXITS_BITS	6
-
-/**
- * struct linger_exit - a task that ends with lingering sockets
- * @task: compared and never looked into
- * @born: its start, since another one may come to be at the same place
- * @since: jiffies when its first socket began to linger
- */
-struct linger_exit {
-	const struct task_struct *task;
-	u64 born;
-	unsigned long since;
-};
-
-/* Those whose hash is the same push each other out, and wait longer. */
-static struct linger_exit exits[1 << LINGER_EXITS_BITS];
-static DEFINE_SPINLOCK(exits_lock);
-
-static unsigned long exit_began(void)
+/* Wait as close() was told to.  Return: jiffies that are left of the time. */
+static unsigned long linger_wait(struct rds_sock *rs, unsigned long time)
 {
-	struct linger_exit *x = &exits[hash_ptr(current, LINGER_EXITS_BITS)];
-	unsigned long since;
+	unsigned long begin = jiffies;
 
-	spin_lock(&exits_lock);
-	if (x->task != current || x->born != current->start_boottime)
-		*x = (struct linger_exit){ current, current->start_boottime, jiffies };
-	since = x->since;
-	spin_unlock(&exits_lock);
-	return since;
+	/* Nobody waits for it: a thread of the kernel has it last, or the program ends. */
+	if (!time || current->flags & (PF_KTHREAD | PF_EXITING))
+		return time;
+	rds_send_push(rs);
+	wait_event_interruptible_timeout(*sk_sleep(&rs->sk), !atomic_read(&rs->tx_msgs),
+					 min_t(unsigned long, time, MAX_SCHEDULE_TIMEOUT));
+	return time - min(time, jiffies - begin);
 }
 
-/* exit() ends the other threads as a signal would, and one of them may close the files. */
-static bool was_killed(void)
+static void drop(struct rds_sock *rs)
 {
-	const struct signal_struct *sig = current->signal;
+	rds_cancel(rs, NULL);
+	rds_sock_put(rs);
+}
 
-	if (READ_ONCE(sig->flags) & SIGNAL_GROUP_EXIT)
-		return sig->group_exit_code & 0x7f;
-	return current->flags & PF_SIGNALED;
+/* Room for @rs, which is one of them by now, unless it is done. */
+static void drop_excess(struct rds_net *rn, const struct rds_sock *rs)
+{
+	unsigned int max = READ_ONCE(rn->sysctl.max_orphans);
+	struct rds_sock *old;
+
+	while ((old = rds_orphan_excess(rn, rs, max))) {
+		rds_stat_inc(orphan_limit);
+		drop(old);
+	}
 }
 
 /**
- * rds_linger() - wait until the peers have everything, the time is over, or a signal comes
- * @rs: socket that is being closed
+ * rds_linger() - a socket is closed: see to what it has sent
+ * @rs: the socket; nobody uses it any more
+ *
+ * User memory is let go of in any case, also that of devices, see rds_cancel().
  *
  * Context: process, may sleep.
  */
 void rds_linger(struct rds_sock *rs)
 {
-	struct sock *sk = &rs->sk;
-	unsigned long time = sk->sk_lingertime, since;
+	struct rds_net *rn = rds_net(sock_net(&rs->sk));
+	unsigned long time = msecs_to_jiffies(READ_ONCE(rn->sysctl.close_timeout_ms));
 
-	if (!sock_flag(sk, SOCK_LINGER) || (current->flags & PF_KTHREAD) || was_killed())
+	if (sock_flag(&rs->sk, SOCK_LINGER))
+		time = min(time, linger_wait(rs, rs->sk.sk_lingertime));
+	/* While there are regions, so that a peer's last operations do not break its link. */
+	if (!time)
+		rds_cancel(rs, NULL);
+	else
+		rds_cancel_lent(rs);
+	if (!atomic_read(&rs->tx_msgs))
 		return;
-	if (current->flags & PF_EXITING) {
-		since = exit_began();	/* before the clock is read: time cannot be negative */
-		time = min(time, LINGER_EXIT_MAX);
-		time -= min(time, jiffies - since);
+	rds_orphan_add(rs, time);
+	drop_excess(rn, rs);
+}
+
+static void drop_overdue(struct rds_net *rn)
+{
+	struct rds_sock *rs;
+
+	while ((rs = rds_orphan_overdue(rn))) {
+		rds_stat_inc(orphan_expired);
+		drop(rs);
+		cond_resched();
 	}
-	rds_send_push(rs);
-	wait_event_interruptible_timeout(*sk_sleep(sk), !atomic_read(&rs->tx_msgs), time);
+}
+
+static void orphan_work(struct work_struct *work)
+{
+	drop_overdue(container_of(to_delayed_work(work), struct rds_net, orphans.work));
+}
+
+/**
+ * rds_linger_init_net() - orphans of a namespace
+ * @rn: namespace
+ */
+void rds_linger_init_net(struct rds_net *rn)
+{
+	rds_orphan_init_net(rn, orphan_work);
+}
+
+/**
+ * rds_linger_exit_net() - drop all orphans; no socket of the namespace is open
+ * @rn: namespace
+ */
+void rds_linger_exit_net(struct rds_net *rn)
+{
+	rds_orphan_end(rn);
+	cancel_delayed_work_sync(&rn->orphans.work);
+	drop_overdue(rn);
 }

@@ -100,6 +100,9 @@ static int __net_init init_net_part(struct net *net)
 	INIT_LIST_HEAD(&rn->conn_list);
 	INIT_LIST_HEAD(&rn->sockets);
 	init_waitqueue_head(&rn->idle);
+	atomic_set(&rn->nr_socks, 1);
+	init_completion(&rn->socks_gone);
+	rds_linger_init_net(rn);
 
 	rds_sysctl_defaults(rn);
 	err = rds_port_init_net(rn);
@@ -145,7 +148,10 @@ static void __net_exit exit_net_part(struct net *net)
 	struct rds_net *rn = rds_net(net);
 
 	rds_sysctl_exit_net(rn);
+	/* Of a namespace that ends no socket is left; of one that stays none is open. */
+	rds_linger_exit_net(rn);
 	rds_conn_kill_net(rn, NULL);
+	rds_socket_exit_net(rn);
 
 	mutex_lock(&nets_lock);
 	list_del(&rn->node);
@@ -208,14 +214,18 @@ err_wq:
 }
 module_init(rds_init);
 
-/* Sockets and transports hold this module, so both are gone. */
+/*
+ * Open sockets and transports hold this module, so there are none.  Closed sockets do not: the end
+ * of the namespaces' part waits for them.
+ */
 static void __exit rds_exit(void)
 {
-	rds_socket_exit();
-	rds_pin_flush();
+	rds_socket_stop();
 	static_key_deferred_flush(&rds_rx_trace_key);
 	rds_transport_unregister(&rds_loop_transport);
 	unregister_pernet_subsys(&net_ops);
+	rds_pin_flush();
+	rds_socket_exit();
 	rds_hold_exit();
 	rds_cong_exit();
 	destroy_workqueue(rds_gc_wq);

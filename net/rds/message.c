@@ -343,8 +343,8 @@ void rds_tx_write_space(struct sock *sk)
  * @bytes: their payload
  * @msgs: their number
  *
- * Wakes sleepers once, when the send buffer stops being full by either measure; and a
- * lingering close when nothing is left.  Any context, no locks held.
+ * Wakes sleepers once, when the send buffer stops being full by either measure.  When nothing
+ * is left a lingering close is woken, and an orphan is one no more.  Any context, no locks held.
  */
 void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs)
 {
@@ -352,13 +352,16 @@ void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs)
 	/* Full barrier: a closer, and a limit, that has seen what was left is seen here. */
 	int nr = atomic_sub_return(msgs, &rs->tx_msgs);
 	int limit = rds_sndbuf(rs), max_msgs = tx_max_msgs(rs);
+	bool last = !nr && READ_ONCE(rs->rx.closed);
 
 	if (bytes && !left)
 		rds_stat_inc(send_queue_empty);
 	if ((left < limit && left + (int)bytes >= limit) ||
 	    (nr < max_msgs && nr + (int)msgs >= max_msgs) ||
-	    (!nr && READ_ONCE(rs->rx.closed)))
+	    last)
 		rds_sock_wake(&rs->sk);
+	if (last)
+		rds_orphan_done(rs);
 }
 
 #ifdef CONFIG_PROVE_LOCKING

@@ -3,12 +3,14 @@
 #ifndef _RDS_NET_H
 #define _RDS_NET_H
 
+#include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "linger.h"
 #include "quota.h"
 
 #define RDS_GRAVE_BLOCKS	64
@@ -60,6 +62,9 @@ struct rds_grave_block {
  * @idle: woken when a connection has been freed
  * @nr_alive: connections not yet freed
  * @nr_of: the same, of each transport
+ * @orphans: sockets that are closed and still send
+ * @nr_socks: sockets that are not freed, and one more until the end of the namespace
+ * @socks_gone: completed when @nr_socks is 0
  * @sysctl: values, written by proc handlers, read anywhere with READ_ONCE
  * @ctl_header: registered table
  * @ctl_table: its copy
@@ -97,6 +102,9 @@ struct rds_net {
 	atomic_long_t spill_users[RDS_SPILL_USERS];
 	atomic_long_t flow_bytes;
 	wait_queue_head_t idle;
+	struct rds_orphans orphans;
+	atomic_t nr_socks;
+	struct completion socks_gone;
 	struct {
 		unsigned long reconnect_min_jiffies;
 		unsigned long reconnect_max_jiffies;
@@ -106,6 +114,8 @@ struct rds_net {
 		int max_conns;
 		int idle_conn_timeout_ms;
 		unsigned long max_peer_bytes;
+		int close_timeout_ms;
+		int max_orphans;
 	} sysctl;
 	struct ctl_table_header *ctl_header;
 	struct ctl_table *ctl_table;

@@ -510,9 +510,10 @@ void rds_path_requeue_sent(struct rds_path *p)
 }
 
 static bool purge_matches(const struct rds_message *m, const struct rds_sock *rs,
-			  const u16 *dport)
+			  const u16 *dport, bool lent)
 {
-	return !rs || (m->rs == rs && (!dport || m->dport == *dport));
+	return !rs || (m->rs == rs && (!dport || m->dport == *dport) &&
+		       (!lent || m->pin || m->op));
 }
 
 /* A message that stays has a completion to come: for a socket that is closed no more. */
@@ -531,6 +532,7 @@ static u32 purge_pin(struct rds_pin *pin, struct rds_sock *rs, enum rds_drop_rea
  * @p: the path
  * @rs: the socket, held, or NULL for everything on a path that is gone
  * @dport: only those to this port, or NULL
+ * @lent: only those with memory of the application: pages, or that of operations
  * @why: reason
  * @out: gets the messages; the caller finishes their operations and settles them
  *
@@ -541,7 +543,7 @@ static u32 purge_pin(struct rds_pin *pin, struct rds_sock *rs, enum rds_drop_rea
  *
  * Context: any.
  */
-void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
+void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, bool lent,
 		    enum rds_drop_reason why, struct list_head *out)
 {
 	struct list_head *lists[] = { &p->sent, &p->queue };
@@ -554,7 +556,7 @@ void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport,
 		list_for_each_entry_safe(m, next, lists[i], node) {
 			if (rs && why == RDS_DROP_CLOSED && !m->rs && m->pin && m->pin->rs == rs)
 				pins += purge_pin(m->pin, rs, why);	/* cancelled before */
-			if (!purge_matches(m, rs, dport))
+			if (!purge_matches(m, rs, dport, lent))
 				continue;
 			if (m->rs || m->control)
 				rds_drop_message(p, m, why);

@@ -372,6 +372,8 @@ static int send_queue(struct send_ctx *s, struct rds_message *m, struct rds_conn
 	m->rs = rs;
 	if (m->pin)
 		m->pin->notify = true;
+	if (m->pin || m->op)
+		WRITE_ONCE(rs->lends, true);
 	rds_message_get(m);		/* the path's */
 	p = send_commit(s, m, conn);
 	if (IS_ERR(p)) {
@@ -448,9 +450,16 @@ out_revert:
 
 /* ---- cancel ------------------------------------------------------------------ */
 
+/**
+ * struct cancel_ctx - what a socket takes back
+ * @rs: socket
+ * @dst: messages to this address and port, or NULL for all: it is closed
+ * @lent: only those with memory of the application
+ */
 struct cancel_ctx {
 	struct rds_sock *rs;
 	const struct rds_addr *dst;
+	bool lent;
 };
 
 /*
@@ -491,7 +500,7 @@ static void cancel_conn(struct rds_conn *c, void *arg)
 
 		if (!p)
 			continue;
-		rds_path_purge(p, x->rs, x->dst ? &x->dst->port : NULL,
+		rds_path_purge(p, x->rs, x->dst ? &x->dst->port : NULL, x->lent,
 			       x->dst ? RDS_DROP_CANCELLED : RDS_DROP_CLOSED, &out);
 		rds_mprds_fold_path(p);
 	}
@@ -523,4 +532,20 @@ int rds_cancel(struct rds_sock *rs, const struct rds_addr *dst)
 		return 0;
 	rds_conn_for_each(rds_net(sock_net(rds_rs_to_sk(rs))), cancel_conn, &x);
 	return 0;
+}
+
+/**
+ * rds_cancel_lent() - a socket is closed: take back what uses memory of the application
+ * @rs: socket
+ *
+ * As rds_cancel() for all messages with pages of zero copy, or an operation.  The others stay.
+ *
+ * Context: process, may sleep.
+ */
+void rds_cancel_lent(struct rds_sock *rs)
+{
+	struct cancel_ctx x = { .rs = rs, .lent = true };
+
+	if (READ_ONCE(rs->lends) && (atomic_read(&rs->tx_msgs) || READ_ONCE(rs->pins_left)))
+		rds_conn_for_each(rds_net(sock_net(rds_rs_to_sk(rs))), cancel_conn, &x);
 }

@@ -268,7 +268,7 @@ static int rds_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long
 
 /*
  * Refuse deliveries, unpublish, drain both directions, drop.  Whoever still holds the
- * socket (a message in flight, a batch) finds it closed and orphaned.
+ * socket (a message in flight or still to be sent, a batch) finds it closed and orphaned.
  */
 static int rds_release(struct socket *sock)
 {
@@ -294,8 +294,6 @@ static int rds_release(struct socket *sock)
 	/* Nobody reads it any more, and somebody's completion may wait for it. */
 	rds_rx_purge(rs);
 	rds_linger(rs);
-	/* While there are regions, so that a peer's last operations do not break its link. */
-	rds_cancel(rs, NULL);
 	rds_mr_release_all(rs);
 	rds_payload_close(rs);
 	rds_cong_forget(rs);
@@ -311,17 +309,25 @@ static int rds_release(struct socket *sock)
 	return 0;
 }
 
+static void net_put_sock(struct rds_net *rn)
+{
+	if (atomic_dec_and_test(&rn->nr_socks))
+		complete(&rn->socks_gone);
+}
+
 /* The last reference is gone; may run in softirq. */
 static void rds_destruct(struct sock *sk)
 {
+	struct rds_net *rn = rds_net(sock_net(sk));
 	struct rds_sock *rs = rds_sk(sk);
 
 	WARN_ON_ONCE(!list_empty(&rs->rx.queue) || atomic_read(&rs->tx_msgs));
 	if (rs->map)
-		rds_cong_map_put(rds_net(sock_net(sk)), rs->map);
+		rds_cong_map_put(rn, rs->map);
 	skb_queue_purge(&sk->sk_error_queue);
 	rds_payload_free(rs);
 	sk_mem_reclaim_final(sk);
+	net_put_sock(rn);
 }
 
 /* Receive queues are charged to the socket and its memory control group. */
@@ -330,9 +336,12 @@ static DEFINE_PER_CPU(int, memory_per_cpu_fw_alloc);
 static long memory_limits[3];
 static int buffer_limits[3] = { SZ_4K, SZ_128K, SZ_4M };
 
+/*
+ * No owner: it would hold the module until a closed socket is freed, after a grace period or, if
+ * it still sends, much later.  The module waits for closed ones instead, rds_socket_exit_net().
+ */
 static struct proto rds_proto = {
 	.name = "RDS",
-	.owner = THIS_MODULE,
 	.obj_size = sizeof(struct rds_sock),
 	.memory_allocated = &memory_allocated,
 	.per_cpu_fw_alloc = &memory_per_cpu_fw_alloc,
@@ -367,6 +376,7 @@ static const struct proto_ops rds_proto_ops = {
 static void init_sock(struct rds_sock *rs, struct rds_net *rn)
 {
 	spin_lock_init(&rs->addr_lock);
+	rds_orphan_init(rs);
 	rs->held_bit = hash_ptr(rs, ilog2(BITS_PER_LONG));
 	xa_init_flags(&rs->mrs, XA_FLAGS_LOCK_BH);
 	spin_lock_init(&rs->rx.lock);
@@ -397,6 +407,7 @@ static int rds_create(struct net *net, struct socket *sock, int protocol, int ke
 	sk->sk_write_space = rds_tx_write_space;
 	sk->sk_destruct = rds_destruct;
 	init_sock(rds_sk(sk), rn);
+	atomic_inc(&rn->nr_socks);
 	sock_prot_inuse_add(net, &rds_proto, 1);
 
 	spin_lock_bh(&rn->lock);
@@ -434,9 +445,28 @@ int __init rds_socket_init(void)
 	return err;
 }
 
-/* rds_socket_exit() - undo rds_socket_init(); no socket is left */
-void rds_socket_exit(void)
+/**
+ * rds_socket_exit_net() - wait until all sockets of a namespace are freed
+ * @rn: namespace; none is open, and no connection is left
+ *
+ * Context: process, sleeps.
+ */
+void rds_socket_exit_net(struct rds_net *rn)
+{
+	net_put_sock(rn);
+	wait_for_completion(&rn->socks_gone);
+}
+
+/* rds_socket_stop() - no sockets are made any more */
+void rds_socket_stop(void)
 {
 	sock_unregister(AF_RDS);
+}
+
+/* rds_socket_exit() - no socket is left in any namespace */
+void rds_socket_exit(void)
+{
+	/* The generic layer has not let go yet of those that we have seen the end of. */
+	rcu_barrier();
 	proto_unregister(&rds_proto);
 }

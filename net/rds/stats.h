@@ -79,6 +79,10 @@
 	X(send_closed_unacked)			\
 	X(send_op_dropped)			\
 	X(send_close_dropped)			\
+	X(orphan_present)			\
+	X(orphan_created)			\
+	X(orphan_expired)			\
+	X(orphan_limit)				\
 	X(send_retransmitted)			\
 	X(cong_update_sent)			\
 	X(zcopy_sent)				\

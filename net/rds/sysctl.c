@@ -5,6 +5,7 @@
  * A namespace that belongs to a user namespace of its own can read but not write them:
  * they decide how much memory of the whole machine is used.
  */
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
 
@@ -61,7 +62,17 @@ static const struct ctl_table rows[] = {
 	{ .procname = "max_peer_bytes", .data = FIELD(unsigned long, max_peer_bytes),
 	  .maxlen = sizeof(unsigned long), .mode = 0644,
 	  .proc_handler = proc_doulongvec_minmax, .extra1 = &least_peer_bytes },
+	/* What closed sockets have not sent is dropped after this time. */
+	ROW_INT(close_timeout_ms, SYSCTL_ZERO, proc_dointvec_minmax),
+	/* How many closed sockets may go on sending; the oldest gives way. */
+	ROW_INT(max_orphans, SYSCTL_ZERO, proc_dointvec_minmax),
 };
+
+/* An orphan costs about 256 KiB, and all of them a 16th of the memory. */
+static int orphans_default(void)
+{
+	return clamp(totalram_pages() >> (ilog2(16 * SZ_256K) - PAGE_SHIFT), 16UL, 16384UL);
+}
 
 /**
  * rds_sysctl_defaults() - the first step: others start from these values
@@ -77,6 +88,8 @@ void rds_sysctl_defaults(struct rds_net *rn)
 	rn->sysctl.max_conns = 16384;
 	rn->sysctl.idle_conn_timeout_ms = 60 * MSEC_PER_SEC;
 	rn->sysctl.max_peer_bytes = rds_peer_bytes_default();
+	rn->sysctl.close_timeout_ms = 10 * MSEC_PER_SEC;
+	rn->sysctl.max_orphans = orphans_default();
 }
 
 /**

@@ -407,6 +407,20 @@ static inline int set_timeo(int fd, int name, int ms)
 	return setsockopt(fd, SOL_SOCKET, name, &tv, sizeof(tv));
 }
 
+/* Writes net.rds.@name of the caller's namespace: 0 or a negative errno. */
+static inline int net_sysctl(const char *name, long val)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/rds/%s", name);
+	f = fopen(path, "w");
+	if (!f)
+		return -errno;
+	fprintf(f, "%ld\n", val);
+	return fclose(f) ? -errno : 0;
+}
+
 /*
  * A whole info snapshot: malloc'ed records in *buf, bytes in *len. Returns the
  * record size or -1.

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=120 ref=0 waits=1
 # A peer that keeps the window shut has pages of a program that has ended, or copies in the midst of
-# which TCP has stopped: they do not keep its namespace.  And what a link brings while it is adopted
+# which TCP has stopped: they do not keep its namespace longer than close_timeout_ms.  And what a link brings while it is adopted
 # is read without anything more to come.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
 
 ROUNDS=300
+
+# What a closed socket has not sent keeps its namespace for so long, and no longer.
+CLOSE_TIMEOUT=2000
 
 # A namespace on the bridge, which ends with a link whose peer is at 10.1.0.9.
 made() {
@@ -14,6 +17,7 @@ made() {
 	lib_batch <<<"netns add n9"
 	lib_node n9 8 p9 netns nbr
 	ip -n nbr link set p9 master br0 up
+	"$BIN/rdsns" n9 sysctl -qw net.rds.close_timeout_ms=$CLOSE_TIMEOUT
 	busywait 10 lib_running n9
 }
 

@@ -44,14 +44,16 @@ linger_gives_up() {
 	[ $t1 -ge 1500 ] && [ $t1 -le 6000 ]
 }
 
-# close(2) without: what was queued goes, the connection and others live on.
-queued() {
-	local left
+listed() {
+	n1 "$BIN/rds-info" -s -t | grep -qF "$1"
+}
 
+# close(2) without: what was queued goes when its time is over, the connection and others live on.
+queued() {
+	ours && n1 sysctl -qw net.rds.close_timeout_ms=1000
 	n1 "$BIN/rds-traffic" send -b 10.1.0.1:5200 -d 10.1.0.99:5000 -n 50 \
 		--no-drain -t 10 </dev/null || return 1
-	left=$(n1 "$BIN/rds-info" -s -t) || return 1
-	! grep -F 10.1.0.99 <<<"$left" || { note "messages of a closed socket"; return 1; }
+	busywait 10 eval '! listed 10.1.0.99' || { note "messages of a closed socket"; return 1; }
 	duplex after-close n1 10.1.0.1 n2 10.1.0.2 100
 }
 

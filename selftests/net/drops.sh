@@ -40,7 +40,7 @@ same() {
 
 ktap_header
 setup_pair
-n2 sysctl -qw net.rds.tcp.rds_tcp_sndbuf=8192
+n2 sysctl -qw net.rds.tcp.rds_tcp_sndbuf=8192 net.rds.close_timeout_ms=1000
 counts >"$T/before"
 echo 0 >$TR/tracing_on
 echo 16384 >$TR/buffer_size_kb
