@@ -19,14 +19,6 @@ mem_kb() {
 	sed -n 's/^MemAvailable: *\([0-9]*\).*/\1/p' /proc/meminfo
 }
 
-# Freed memory that KASAN keeps back: a 32nd of the machine's.
-kept_back() {
-	case $RDS_KERNEL in
-	*kasan) awk '$1 == "MemTotal:" { print int($2 / 32) }' /proc/meminfo ;;
-	*) echo 0 ;;
-	esac
-}
-
 charged() {
 	cat "$GROUP/memory.current"
 }

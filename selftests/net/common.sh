@@ -138,6 +138,14 @@ memory_group() {
 		{ [ ! -e "$GROUP/memory.swap.max" ] || echo 0 >"$GROUP/memory.swap.max"; }
 }
 
+# kept_back: kB of freed memory that KASAN keeps back: a 32nd of the machine's
+kept_back() {
+	case $RDS_KERNEL in
+	*kasan) awk '$1 == "MemTotal:" { print int($2 / 32) }' /proc/meminfo ;;
+	*) echo 0 ;;
+	esac
+}
+
 # counted NAME BEFORE LEAST: has the counter grown by so many since it was BEFORE?
 counted() {
 	local now
