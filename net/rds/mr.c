@@ -170,8 +170,8 @@ int rds_mr_free(struct rds_sock *rs, u64 cookie, bool invalidate)
  * The message carries the number and holds nothing: who frees the region takes the key back, as
  * rds_mr_free() says, from messages that are still on their way, too.
  *
- * Return: 0, -EINVAL for a key that is none of this socket's, or of a region that is dead because its
- * device has gone, or the address to another one.
+ * Return: 0, -EINVAL for a key that is none of this socket's, or of a region that is dead because
+ * its device has gone, or the address to another one.
  */
 int rds_mr_dest(struct rds_sock *rs, u64 cookie)
 {
