@@ -11,7 +11,7 @@
 /* Both have to find the device as it is now. */
 static int odd(const char *how)
 {
-	/* a test that failed may have left one */
+	/* the test before may have left one */
 	run_cmd("rmmod odd_rxe 2>/dev/null");
 	return rxe_link_del() || run_cmd("modprobe odd_rxe %s", how) || rxe_link_add();
 }
@@ -128,7 +128,133 @@ TEST_F(rdma, tos__of_the_administrator)
 	ASSERT_EQ(0, even());
 }
 
-/* ---- queues ---------------------------------------------------------------------- */
+/* ---- completion queues ---------------------------------------------------------- */
+
+static int qp_to(struct peer *p, struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask;
+
+	return rdma_init_qp_attr(p->id, &attr, &mask) || ibv_modify_qp(qp, &attr, mask);
+}
+
+/* A connection that the peer uses and does not confirm: the answer to its request, 0 or -1. */
+static int connect_unconfirmed(struct peer *p, const char *to)
+{
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
+	struct ibv_qp *qp;
+	struct priv4 d;
+	int ret = -1;
+
+	if (peer_open(p, to))
+		return -1;
+	d = peer_priv(p, to);
+	param.private_data = &d;
+	param.private_data_len = sizeof(d);
+	/* without a queue pair of its own librdmacm leaves that to us */
+	qp = p->id->qp;
+	p->id->qp = NULL;
+	param.qp_num = qp->qp_num;
+	if (!rdma_connect(p->id, &param) &&
+	    peer_event(p, PEER_WAIT) == RDMA_CM_EVENT_CONNECT_RESPONSE &&
+	    !qp_to(p, qp, IBV_QPS_RTR) && !qp_to(p, qp, IBV_QPS_RTS))
+		ret = 0;
+	p->id->qp = qp;
+	return ret;
+}
+
+static int confirm(struct peer *p)
+{
+	struct ibv_qp *qp = p->id->qp;
+	int ret;
+
+	p->id->qp = NULL;
+	ret = rdma_establish(p->id);
+	p->id->qp = qp;
+	return ret;
+}
+
+/*
+ * The peer's first frames come before the confirmation that makes the link: nobody looks at them
+ * until then.  On an adapter that tells of what lies in a queue when it is armed, that is no reason
+ * to ask again and again.
+ */
+TEST_F(rdma, events__before_the_link_is_up)
+{
+	struct frame_hdr h = frame(1, 2, 9, PORT_B, 0);
+	struct peer *p = calloc(1, sizeof(*p));
+	__s64 runs, events;
+	uint8_t *data;
+	char m[4];
+	int i;
+
+	ASSERT_EQ(0, odd(""));
+	RUN("echo 1 >" PARAM "level_events");
+	ASSERT_EQ(0, connect_unconfirmed(p, B4));
+	runs = counter(self->b, "ib_tasklet_call");
+	events = counter(self->b, "ib_rx_cq_event");
+	ASSERT_EQ(0, peer_send(p, &h, "xy", 2));
+	/* it is up when it believes so without having been told */
+	for (i = 0; i < 2; i++)
+		ASSERT_LT(0, peer_recv(p, &h, &data, 5000));
+	runs = counter(self->b, "ib_tasklet_call") - runs;
+	events = counter(self->b, "ib_rx_cq_event") - events;
+	RUN("echo 0 >" PARAM "level_events");
+	TH_LOG("%lld runs, %lld events", runs, events);
+	EXPECT_GE(20, runs);
+	EXPECT_GE(5, events);
+	/* or the CM goes on asking for it */
+	EXPECT_EQ(0, confirm(p));
+	EXPECT_EQ(2, recv_wait(self->b, m, 4));
+	peer_close(p);
+	free(p);
+	/* the device cannot go while this process has it open */
+}
+
+#define VECTORS	4
+
+/* How many pairs of queues there are on each: their sum. */
+static unsigned int pairs(unsigned int *nr)
+{
+	FILE *f = fopen(PARAM "pairs", "r");
+	unsigned int i, sum = 0;
+
+	for (i = 0; i < VECTORS; i++) {
+		nr[i] = 0;
+		if (f && fscanf(f, "%u,", &nr[i]) == 1)
+			sum += nr[i];
+	}
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+/* Both queues of a link are on one vector, for one work handles them, and all vectors have some. */
+TEST_F(rdma, queues__of_a_link_on_one_vector)
+{
+	unsigned int nr[VECTORS], i;
+	__u8 tos;
+	char m[4];
+	int fd;
+
+	ASSERT_EQ(0, odd("vectors=4"));
+	for (tos = 1; tos <= VECTORS; tos++) {
+		fd = rds_bound(A4, 0);
+		ASSERT_FD(fd);
+		ASSERT_EQ(0, ioctl(fd, SIOCRDSSETTOS, &tos));
+		ASSERT_EQ(1, send_to(fd, B4, PORT_B, "m", 1, 0));
+		ASSERT_EQ(1, recv_wait(self->b, m, 4));
+		close(fd);
+	}
+	/* a link has two ends here */
+	EXPECT_LE(2 * VECTORS, pairs(nr));
+	for (i = 0; i < VECTORS; i++) {
+		TH_LOG("vector %u: %u", i, nr[i]);
+		EXPECT_LE(1, nr[i]);
+	}
+	EXPECT_EQ(0, file_number(PARAM "split"));
+	ASSERT_EQ(0, even());
+}
 
 static int sends_of(int fd, const char *from, const char *to)
 {
@@ -158,6 +284,80 @@ TEST_F(rdma, sends__fewer_than_announced)
 	/* 512 more are for operations */
 	EXPECT_EQ(256, sends_of(self->a, A4, B4));
 	RUN("echo 256 >/proc/sys/net/rds/ib/max_send_wr");
+	ASSERT_EQ(0, even());
+}
+
+/* ---- the connection manager ------------------------------------------------------- */
+
+/*
+ * A request that names somebody else, in all that its sender writes himself, while that one has a
+ * link: it is refused, and the link stays.  With @gid it names his GID, too, as who spoofs
+ * addresses can, or anybody on InfiniBand: then that he answers is what counts.
+ */
+static void in_the_name_of(struct __test_metadata *_metadata, int a, int b, bool gid)
+{
+	struct peer *p = calloc(1, sizeof(*p));
+	__s64 stale, alive;
+	struct priv4 d;
+	char m[4];
+
+	ASSERT_EQ(1, send(a, "u", 1, 0));
+	ASSERT_EQ(1, recv_wait(b, m, 4));
+	stale = counter(a, "ib_listen_closed_stale");
+	alive = counter(a, "ib_listen_alive");
+	RUN("echo %d >" PARAM "named_gid; echo %u >" PARAM "named", gid, inet_addr(A4));
+	ASSERT_EQ(0, peer_open(p, B4));
+	d = peer_priv(p, B4);
+	d.saddr = inet_addr(A4);
+	EXPECT_EQ(RDMA_CM_EVENT_REJECTED, peer_request(p, &d, sizeof(d)));
+	RUN("echo 0 >" PARAM "named");
+	peer_close(p);
+	free(p);
+	EXPECT_EQ(1, send(a, "u", 1, 0));
+	EXPECT_EQ(1, recv_wait(b, m, 4));
+	EXPECT_EQ(stale, counter(a, "ib_listen_closed_stale"));
+	/* others may dial, too, and be called so */
+	EXPECT_LE(alive + gid, counter(a, "ib_listen_alive"));
+}
+
+TEST_F(rdma, request__in_the_name_of_another)
+{
+	ASSERT_EQ(0, odd(""));
+	in_the_name_of(_metadata, self->a, self->b, false);
+	in_the_name_of(_metadata, self->a, self->b, true);
+	/* as above */
+}
+
+/* ---- registration ----------------------------------------------------------------- */
+
+/* Ports that share their LID with others: the queue pair that registers memory needs a GID. */
+TEST_F(rdma, region__on_a_port_that_needs_a_grh)
+{
+	char m[4];
+	__u64 c;
+
+	ASSERT_EQ(0, odd(""));
+	RUN("echo 1 >" PARAM "ib_port");
+	EXPECT_EQ(0, get_mr(self->b, self->dst, 100, 0, &c));
+	RUN("echo 0 >" PARAM "ib_port");
+	ASSERT_EQ(1, send_rdma(self->a, c, 0, self->src, 100, W | N, 0, "w", 1));
+	EXPECT_EQ(0, next_note(self->a, NULL));
+	EXPECT_EQ(1, recv_wait(self->b, m, 4));
+	EXPECT_EQ(0, free_mr(self->b, c, RDS_RDMA_INVALIDATE));
+	ASSERT_EQ(0, even());
+}
+
+/* It may break while nobody uses it: who is next does not learn of that. */
+TEST_F(rdma, region__after_the_queue_pair_broke)
+{
+	__u64 c, d;
+
+	ASSERT_EQ(0, odd(""));
+	ASSERT_EQ(0, get_mr(self->b, self->dst, 100, 0, &c));
+	RUN("echo 1 >" PARAM "break_own_qp");
+	EXPECT_EQ(0, get_mr(self->b, self->dst, 100, 0, &d));
+	EXPECT_EQ(0, free_mr(self->b, c, RDS_RDMA_INVALIDATE));
+	EXPECT_EQ(0, free_mr(self->b, d, RDS_RDMA_INVALIDATE));
 	ASSERT_EQ(0, even());
 }
 

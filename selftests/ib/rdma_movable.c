@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 uml=0 cmdline="movablecore=64M" */
+/* vm: modules=rds_rdma,rds_tcp,rdma_rxe,veth netns=init ref=0 uml=0 cmdline="movablecore=64M" */
 /*
  * Memory that the administrator may want to unplug (ZONE_MOVABLE): what a device or a peer may hold
  * for as long as it likes is moved out of it first.

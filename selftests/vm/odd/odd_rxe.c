@@ -17,7 +17,7 @@ module_param(bounce, bool, 0444);
 MODULE_PARM_DESC(bounce, "Registered memory up to 2 KiB is a copy at 2 KiB in another page, as in a swiotlb");
 
 static bool level_events;
-module_param(level_events, bool, 0444);
+module_param(level_events, bool, 0644);
 MODULE_PARM_DESC(level_events, "A completion queue that is armed tells at once of what lies in it, as mlx5");
 
 static unsigned int most_sends;
@@ -152,8 +152,11 @@ static int odd_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 
 static int odd_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags)
 {
-	int ret = rxe.req_notify_cq(cq, flags | IB_CQ_REPORT_MISSED_EVENTS);
+	int ret;
 
+	if (!READ_ONCE(level_events))
+		return rxe.req_notify_cq(cq, flags);
+	ret = rxe.req_notify_cq(cq, flags | IB_CQ_REPORT_MISSED_EVENTS);
 	if (ret > 0 && cq->comp_handler)
 		cq->comp_handler(cq, cq->cq_context);
 	return min(ret, 0);
@@ -227,8 +230,7 @@ static int odd_add(struct ib_device *dev)
 	dev->ops.create_cq = odd_create_cq;
 	if (vectors)
 		dev->num_comp_vectors = vectors;
-	if (level_events)
-		dev->ops.req_notify_cq = odd_req_notify_cq;
+	dev->ops.req_notify_cq = odd_req_notify_cq;
 	if (bounce)
 		dev->ops.map_mr_sg = odd_map_mr_sg;
 	return 0;
