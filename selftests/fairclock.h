@@ -27,6 +27,7 @@ struct fair_clock {
 };
 
 static struct fair_clock *fair_clock;
+static __s64 fair_last;			/* the latest time that was told */
 
 static inline __s64 fair_now(void)
 {
@@ -77,7 +78,10 @@ static __attribute__((constructor)) void fair_begin(void)
 		fair_clock = c;
 }
 
-/* Milliseconds, of which only differences mean something. */
+/*
+ * Milliseconds, of which only differences mean something.  When a nap turns out to be too long, the time
+ * since its end does not count after all: the clock stands then, it does not go back.
+ */
 static inline __s64 fair_ms(void)
 {
 	struct fair_clock *c = fair_clock;
@@ -93,7 +97,10 @@ static inline __s64 fair_ms(void)
 		/* who has real-time priority must not wait for the child */
 	} while (((seen & 1) || seen != __atomic_load_n(&c->changing, __ATOMIC_SEQ_CST)) &&
 		 ++tries < 1000);
-	return (now - late) / 1000;
+	now -= late;
+	if (now > __atomic_load_n(&fair_last, __ATOMIC_RELAXED))
+		__atomic_store_n(&fair_last, now, __ATOMIC_RELAXED);
+	return __atomic_load_n(&fair_last, __ATOMIC_RELAXED) / 1000;
 }
 
 #endif
