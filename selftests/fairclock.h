@@ -79,8 +79,8 @@ static __attribute__((constructor)) void fair_begin(void)
 }
 
 /*
- * Milliseconds, of which only differences mean something.  When a nap turns out to be too long, the time
- * since its end does not count after all: the clock stands then, it does not go back.
+ * Milliseconds, of which only differences mean something.  When a nap turns out to be too long, the
+ * time since its end does not count after all: the clock stands then, it does not go back.
  */
 static inline __s64 fair_ms(void)
 {
