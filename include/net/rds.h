@@ -41,6 +41,12 @@ struct rds_path;
 struct rds_pin;
 struct rds_sock;
 
+/* What all modules tell about themselves; the build names the version, see tools/version.sh. */
+#ifndef RDS_VERSION
+#define RDS_VERSION		"unknown"
+#endif
+#define RDS_AUTHOR		"the maintainers of the repository that this was built from"
+
 /* Symbols of the core live in this namespace. */
 #define RDS_SYMBOL_NS		RDS_TRANSPORT
 

@@ -23,7 +23,8 @@ out=$top/build/$kernel${OUT_SUFFIX:+-$OUT_SUFFIX}${VARIANT:+-$VARIANT}
 # shellcheck source=selftests/vm/kernels.sh
 . "$here/kernels.sh"
 # BTF would need pahole; the struct layouts come from the headers in any case
-args=(CONFIG_RDS=m CONFIG_RDS_TCP=m CONFIG_RDS_RDMA=m CONFIG_IPV6=y CONFIG_DEBUG_INFO_BTF_MODULES=)
+args=(CONFIG_RDS=m CONFIG_RDS_TCP=m CONFIG_RDS_RDMA=m CONFIG_IPV6=y CONFIG_DEBUG_INFO_BTF_MODULES=
+      RDS_VERSION="$("$top/tools/version.sh")")
 
 die() { printf 'build: %s\n' "$*" >&2; exit 1; }
 
