@@ -37,26 +37,28 @@ static const enum rds_stat drop_stats[] = {
 void rds_drop(const struct rds_path *p, const struct rds_hdr *h, enum rds_drop_reason why)
 {
 	this_cpu_inc(rds_stats.v[drop_stats[why]]);
-	trace_rds_drop(p, &p->conn->key.laddr, &p->conn->key.faddr, h, why);
+	trace_rds_drop(p->conn->rn->net, p, &p->conn->key.laddr, &p->conn->key.faddr,
+		       p->conn->key.tos, h, why);
 }
 
 /**
  * rds_drop_incoming() - a message for a socket is thrown away
+ * @net: namespace
  * @dst: address it was sent to
  * @inc: the message; the caller frees it
  * @why: reason
  *
  * Context: any.
  */
-void rds_drop_incoming(const struct in6_addr *dst, const struct rds_incoming *inc,
-		       enum rds_drop_reason why)
+void rds_drop_incoming(const struct net *net, const struct in6_addr *dst,
+		       const struct rds_incoming *inc, enum rds_drop_reason why)
 {
 	struct rds_hdr h = {
 		.seq = inc->seq, .len = inc->len, .sport = inc->sport, .dport = inc->dport,
 	};
 
 	this_cpu_inc(rds_stats.v[drop_stats[why]]);
-	trace_rds_drop(NULL, dst, &inc->saddr, &h, why);
+	trace_rds_drop(net, NULL, dst, &inc->saddr, inc->tos, &h, why);
 }
 
 /**

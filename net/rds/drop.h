@@ -45,14 +45,15 @@ enum rds_drop_reason {
 };
 
 struct in6_addr;
+struct net;
 struct rds_hdr;
 struct rds_incoming;
 struct rds_message;
 struct rds_path;
 
 void rds_drop(const struct rds_path *p, const struct rds_hdr *h, enum rds_drop_reason why);
-void rds_drop_incoming(const struct in6_addr *dst, const struct rds_incoming *inc,
-		       enum rds_drop_reason why);
+void rds_drop_incoming(const struct net *net, const struct in6_addr *dst,
+		       const struct rds_incoming *inc, enum rds_drop_reason why);
 void rds_drop_message(const struct rds_path *p, const struct rds_message *m,
 		      enum rds_drop_reason why);
 

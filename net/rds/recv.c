@@ -177,7 +177,7 @@ static void drop_all(const struct rds_sock *rs, struct list_head *list, enum rds
 
 	list_for_each_entry_safe(inc, next, list, node) {
 		list_del_init(&inc->node);
-		rds_drop_incoming(&rs->bound.ip, inc, why);
+		rds_drop_incoming(sock_net(&rs->sk), &rs->bound.ip, inc, why);
 		rds_inc_put(inc);
 	}
 }
@@ -294,13 +294,13 @@ void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const stru
 	if (!rds_addr_is_linklocal(&inc->saddr))
 		inc->scope = 0;
 	if (!b->rs) {
-		rds_drop_incoming(dst, inc, RDS_DROP_NO_SOCK);
+		rds_drop_incoming(rn->net, dst, inc, RDS_DROP_NO_SOCK);
 		rds_inc_put(inc);
 		return;
 	}
 	/* The transport goes away, and the socket does not keep it. */
 	if (!try_module_get(inc->ops->owner)) {
-		rds_drop_incoming(dst, inc, RDS_DROP_NO_SOCK);
+		rds_drop_incoming(rn->net, dst, inc, RDS_DROP_NO_SOCK);
 		rds_inc_put(inc);
 		return;
 	}
@@ -401,7 +401,7 @@ static void recv_untake(struct rds_sock *rs, struct rds_incoming *inc)
 	}
 	spin_unlock_bh(&rs->rx.lock);
 	if (closed) {
-		rds_drop_incoming(&rs->bound.ip, inc, RDS_DROP_UNREAD);
+		rds_drop_incoming(sock_net(&rs->sk), &rs->bound.ip, inc, RDS_DROP_UNREAD);
 		rds_inc_put(inc);
 	} else {
 		rds_recv_returned(rs);

@@ -7,7 +7,7 @@
 PY=${SELFTESTS:-$(dirname "$0")/..}/hostile/room.py
 need_tracing
 
-NODE='\(::ffff:10[.]1[.]0[.]\|fd00:1::\)[0-9]*'	# both ends are told
+NODE='\(10[.]1[.]0[.]\|fd00:1::\)[0-9]*'	# both ends are told
 
 counts() {
 	n2 "$BIN/rds-info" -c
