@@ -620,6 +620,7 @@ int rds_sysctl_init_net(struct rds_net *rn);
 void rds_sysctl_exit_net(struct rds_net *rn);
 
 /* transport.c: the one that owns @addr in @net, module reference taken; NULL if none. */
+bool rds_transport_serves(const struct net *net);
 struct rds_transport *rds_transport_for_addr(struct net *net, const struct in6_addr *addr,
 					     u32 scope);
 /* By number, loading the module if need be; reference taken; NULL if none. */

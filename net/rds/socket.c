@@ -41,6 +41,22 @@ static const int sa_connect_errno[RDS_SA_NR] = {
 
 /* ---- bind, connect, names ---------------------------------------------- */
 
+/* Nobody owns the address: because it is not one of this host, or because nobody is there? */
+static void bind_complain(const struct net *net, const struct rds_addr *a)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in6 room;
+	} name;
+
+	rds_sockaddr_fill(&name, a);
+	if (rds_transport_serves(net))
+		pr_info_ratelimited("rds: no local address %pISc\n", &name.any);
+	else
+		pr_info_ratelimited("rds: no transport for address %pISc: load rds_tcp or rds_rdma\n",
+				    &name.any);
+}
+
 /* The transport for a bind; a chosen one must own the address. */
 static int bind_transport(struct rds_sock *rs, const struct rds_addr *a,
 			  struct rds_transport **t)
@@ -53,8 +69,7 @@ static int bind_transport(struct rds_sock *rs, const struct rds_addr *a,
 	*t = rds_transport_for_addr(net, &a->ip, a->scope);
 	if (*t)
 		return 0;
-	pr_info_ratelimited("rds: no transport for address %pI6c, is rds_tcp or rds_rdma loaded?\n",
-			    &a->ip);
+	bind_complain(net, a);
 	return -EADDRNOTAVAIL;
 }
 

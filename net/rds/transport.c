@@ -188,6 +188,25 @@ struct rds_transport *rds_transport_for_addr(struct net *net, const struct in6_a
 }
 
 /**
+ * rds_transport_serves() - is there a transport, but for loopback, in this namespace?
+ * @net: namespace
+ *
+ * Context: process.
+ * Return: true if one is registered that works there.
+ */
+bool rds_transport_serves(const struct net *net)
+{
+	bool found = false;
+	int i;
+
+	mutex_lock(&registry_lock);
+	for (i = 0; i < ARRAY_SIZE(order) && !found; i++)
+		found = registry[order[i]] && usable_in(registry[order[i]], net);
+	mutex_unlock(&registry_lock);
+	return found;
+}
+
+/**
  * rds_addr_is_local() - does any transport own this address?
  * @net: namespace
  * @addr: address

@@ -155,8 +155,7 @@ static int rds_ib_established(struct rds_ib_link *l, const struct rdma_cm_event 
 static int rds_ib_rejected(struct rds_ib_link *l, struct rdma_cm_event *ev)
 {
 	rds_ib_count(RDS_IB_REJECTED);
-	pr_debug("rds: %pI6c refused by %pI6c: %s\n", rds_path_laddr(l->ib->path),
-		 rds_path_faddr(l->ib->path), rdma_reject_msg(l->id, ev->status));
+	rds_ib_say_refused(l, ev->status);
 	return -ECONNREFUSED;
 }
 
@@ -213,8 +212,16 @@ static int rds_ib_link_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	return 0;
 }
 
-static void rds_ib_sockaddr(struct sockaddr_storage *ss, const struct in6_addr *addr, u32 scope,
-			    bool port)
+/**
+ * rds_ib_sockaddr() - an address as the rest of the kernel wants it
+ * @ss: filled in
+ * @addr: address
+ * @scope: interface of a link-local address, else 0
+ * @port: with our port, or without one
+ *
+ * Context: any.
+ */
+void rds_ib_sockaddr(struct sockaddr_storage *ss, const struct in6_addr *addr, u32 scope, bool port)
 {
 	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
 	struct sockaddr_in *sin = (struct sockaddr_in *)ss;

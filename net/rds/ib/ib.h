@@ -16,6 +16,7 @@
  * ops.c	RDMA and atomic operations of messages
  * alive.c	is the peer still there; links that do nothing
  * leave.c	links whose port is down
+ * say.c	what stands in the kernel log
  * info.c	information records; stats.c counters; sysctl.c
  * ring.c, private.c, credit.c	pure code, tested in user space
  *
@@ -476,7 +477,14 @@ extern int rds_ib_sysctl_flow_control;
 int rds_ib_sysctl_init(void);
 void rds_ib_sysctl_exit(void);
 
+/* say.c: lines for the kernel log */
+void rds_ib_say_connected(const struct rds_ib_link *l);
+void rds_ib_say_refused(const struct rds_ib_link *l, int reason);
+void rds_ib_say_send_failed(const struct rds_ib_link *l, enum ib_wc_status status);
+
 /* cm.c */
+void rds_ib_sockaddr(struct sockaddr_storage *ss, const struct in6_addr *addr, u32 scope,
+		     bool port);
 void rds_ib_confirm_work(struct work_struct *work);
 void rds_ib_confirm_later(struct rds_ib_link *l);	/* any context */
 int rds_ib_listen(void);

@@ -435,10 +435,7 @@ void rds_ib_link_up(struct rds_ib_link *l)
 	if (!rds_path_link_up(p, l->epoch))
 		return;		/* stop() is on its way */
 	set_bit(RDS_IB_UP, &l->flags);
-	pr_info_ratelimited("rds: connected %s <%pI6c,%pI6c,%d> version %u.%u%s\n",
-			    l->adopted ? "passively" : "actively", rds_path_laddr(p),
-			    rds_path_faddr(p), l->tos, l->version >> 8, l->version & 0xff,
-			    l->credit.on ? ", flow control" : "");
+	rds_ib_say_connected(l);
 	rds_ib_alive_begin(l);
 	rds_path_kick(p);	/* send() may have come too early */
 	rds_ib_poll_soon(l);

@@ -67,9 +67,7 @@ void rds_ib_tx_wc(struct rds_ib_link *l, const struct ib_wc *wc)
 		return;
 	}
 	rds_ib_count(RDS_IB_DROP_WC_ERROR);
-	pr_info_ratelimited("rds: send from %pI6c to %pI6c failed: %s\n",
-			    rds_path_laddr(l->ib->path), rds_path_faddr(l->ib->path),
-			    ib_wc_status_msg(wc->status));
+	rds_ib_say_send_failed(l, wc->status);
 	rds_ib_link_drop(l, -EIO);
 }
 

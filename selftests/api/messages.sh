@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: nodes=1 modules=rds_tcp netns=init timeout=60 ref=0
+#
+# What the kernel says when an address is nobody's: that it is not of this host if there is a
+# transport, that one has to be loaded if there is none; IPv4 as IPv4.
+
+. "${SELFTESTS:-$(dirname "$0")/..}/lib.sh"
+
+trap 'modprobe rds_tcp' EXIT
+
+bind_fails()
+{
+	python3 -ISc 'import errno, socket, sys
+try:
+    socket.socket(21, socket.SOCK_SEQPACKET).bind((sys.argv[1], 4000))
+except OSError as e:
+    sys.exit(e.errno != errno.EADDRNOTAVAIL)
+sys.exit(1)' "$1"
+}
+
+# said TEXT: by the kernel, as a whole line
+said()
+{
+	dmesg | tail -n 20 | sed 's/^\[[^]]*\] //' | grep -qxF "$1" && return 0
+	dmesg | tail -n 5 | sed 's/^/# /'
+	return 1
+}
+
+unload()
+{
+	busywait 10 modprobe -r rds_tcp 2>/dev/null && modprobe rds
+}
+
+ktap_header
+check "a foreign address cannot be bound" bind_fails 10.99.0.1
+check "it is not of this host" said "rds: no local address 10.99.0.1"
+check "the transport is unloaded" unload
+check "no address can be bound" bind_fails 10.99.0.2
+check "a transport has to be loaded" said \
+	"rds: no transport for address 10.99.0.2: load rds_tcp or rds_rdma"
+ktap_finish
