@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What rds-info and rds-ping share. */
+/* What the tools share. */
 #ifndef RDS_TOOLS_COMMON_H
 #define RDS_TOOLS_COMMON_H
 
@@ -11,7 +11,7 @@
 #define AF_RDS 21
 #endif
 
-/* Exit codes of both tools */
+/* Exit codes */
 enum {
 	EXIT_OK		= 0,
 	EXIT_FAILED	= 1,	/* no answer, or not all that was asked for */
@@ -30,7 +30,17 @@ struct address {
 
 #define ADDRESS_TEXT	(INET6_ADDRSTRLEN + IF_NAMESIZE + 1)
 
+/* The build names it, see version.sh. */
+#ifndef RDS_VERSION
+#define RDS_VERSION "unknown"
+#endif
+
+void name_program(char **argv, const char *name);
+void print_version(void);
+int wrong_usage(void);
+int finish_output(int code);
 int open_rds_socket(void);
+bool transport_loaded(void);
 void format_in6(const struct in6_addr *in6, char *buf, size_t size);
 void format_address(const struct address *addr, char *buf, size_t size);
 bool same_host(const struct address *a, const struct address *b);

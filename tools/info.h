@@ -7,24 +7,22 @@
 #include <stddef.h>
 #include <netinet/in.h>
 
-#define MAX_COLUMNS	15
-
-/* Addresses get their width from the families that are shown. */
-#define WIDTH_ADDRESS	(-1)
+#define MAX_COLUMNS	17
 
 enum column_kind {
-	COL_TEXT,		/* a string in JSON */
+	COL_TEXT,		/* a string in JSON, to the left in text */
 	COL_NUMBER,
 	COL_BOOL,
+	COL_PROCESS,		/* the cell is an inode, shown is who has it open */
 };
 
 /*
- * A column of a section. No title: JSON only. No key: text only.
+ * A column of a section, as wide as its content. No title: JSON only. No key:
+ * text only.
  */
 struct column {
 	const char		*title;
 	const char		*key;
-	int			width;
 	enum column_kind	kind;
 	bool			verbose_only;
 };

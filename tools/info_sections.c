@@ -57,6 +57,7 @@ static void cells_socket(struct row *row, __be16 bport, __be16 cport,
 	cell_number(row, 4, sndbuf);
 	cell_number(row, 5, rcvbuf);
 	cell_number(row, 6, inum);
+	cell_number(row, 7, inum);
 }
 
 static void read_socket(const void *record, struct row *row)
@@ -133,7 +134,8 @@ static void read_path(const void *record, struct row *row)
 	cell_in6(row, 1, &peer);
 	cell_number(row, 2, p->tos);
 	cell_number(row, 3, p->index);
-	cell_number(row, 4, p->npaths);
+	/* Until more are agreed on there is one. */
+	cell_number(row, 4, p->npaths ?: 1);
 	cell_bytes(row, 5, p->state, sizeof(p->state));
 	cell_number(row, 6, p->next_tx_seq);
 	cell_number(row, 7, p->next_rx_seq);
@@ -144,6 +146,7 @@ static void read_path(const void *record, struct row *row)
 	cell_bytes(row, 12, p->transport, sizeof(p->transport));
 	cell_number(row, 13, p->scope);
 	cell_bool(row, 14, p->flags & RDS_INFO_CONNECTION_FLAG_SENDING);
+	cell_number(row, 15, p->npaths);
 }
 
 static void cells_message(struct row *row, __be16 lport, __be16 fport,
@@ -271,71 +274,17 @@ static void read_ib6(const void *record, struct row *row)
 	.size_v6 = sizeof(struct rds6_info_message),			\
 	.read_v4 = read_message, .read_v6 = read_message6,		\
 	.columns = {							\
-		{ "LocalAddr",	"local_addr",	WIDTH_ADDRESS },	\
-		{ "LPort",	"local_port",	5, COL_NUMBER },	\
-		{ "RemoteAddr",	"remote_addr",	WIDTH_ADDRESS },	\
-		{ "RPort",	"remote_port",	5, COL_NUMBER },	\
-		{ "Tos",	"tos",		4, COL_NUMBER },	\
-		{ "Seq",	"seq",		10, COL_NUMBER },	\
-		{ "Bytes",	"bytes",	10, COL_NUMBER },	\
+		{ "LocalAddr",	"local_addr" },				\
+		{ "LPort",	"local_port",		COL_NUMBER },	\
+		{ "RemoteAddr",	"remote_addr" },			\
+		{ "RPort",	"remote_port",		COL_NUMBER },	\
+		{ "Tos",	"tos",			COL_NUMBER },	\
+		{ "Seq",	"seq",			COL_NUMBER },	\
+		{ "Bytes",	"bytes",		COL_NUMBER },	\
 	},								\
 }
 
 const struct section sections[] = {
-	{
-		.option = 'I',
-		.source_v4 = RDS_INFO_IB_CONNECTIONS,
-		.source_v6 = RDS6_INFO_IB_CONNECTIONS,
-		.title = "RDS IB Connections", .key = "ib_connections",
-		.size_v4 = sizeof(struct rds_info_rdma_connection),
-		.size_v6 = sizeof(struct rds6_info_rdma_connection),
-		.read_v4 = read_ib, .read_v6 = read_ib6,
-		.columns = {
-			{ "LocalAddr",	"local_addr",	WIDTH_ADDRESS },
-			{ "RemoteAddr",	"remote_addr",	WIDTH_ADDRESS },
-			{ "Tos",	"tos",		4, COL_NUMBER },
-			{ "SL",		"sl",		4, COL_NUMBER },
-			{ "LocalDev",	"local_gid",	39 },
-			{ "RemoteDev",	"remote_gid",	39 },
-			{ "SendWR",	"max_send_wr",	8, COL_NUMBER, true },
-			{ "RecvWR",	"max_recv_wr",	8, COL_NUMBER, true },
-			{ "SendSGE",	"max_send_sge",	8, COL_NUMBER, true },
-			{ "MRMax",	"rdma_mr_max",	8, COL_NUMBER, true },
-			{ "MRSize",	"rdma_mr_size",	8, COL_NUMBER, true },
-			{ "Cached",	"cache_allocs",	8, COL_NUMBER, true },
-		},
-	},
-	{
-		.option = 'T',
-		.source_v4 = RDS_INFO_TCP_SOCKETS,
-		.source_v6 = RDS6_INFO_TCP_SOCKETS,
-		.title = "TCP Connections", .key = "tcp_sockets",
-		.size_v4 = sizeof(struct rds_info_tcp_socket),
-		.size_v6 = sizeof(struct rds6_info_tcp_socket),
-		.read_v4 = read_tcp, .read_v6 = read_tcp6,
-		.columns = {
-			{ "LocalAddr",	"local_addr",	WIDTH_ADDRESS },
-			{ "LPort",	"local_port",	5, COL_NUMBER },
-			{ "RemoteAddr",	"remote_addr",	WIDTH_ADDRESS },
-			{ "RPort",	"remote_port",	5, COL_NUMBER },
-			{ "HdrRemain",	"hdr_rem",	10, COL_NUMBER },
-			{ "DataRemain",	"data_rem",	10, COL_NUMBER },
-			{ "SentNxt",	"last_sent_nxt", 10, COL_NUMBER },
-			{ "ExpectUna",	"last_expected_una", 10, COL_NUMBER },
-			{ "SeenUna",	"last_seen_una", 10, COL_NUMBER },
-		},
-	},
-	{
-		.option = 'c',
-		.source_v4 = RDS_INFO_COUNTERS,
-		.title = "Counters", .key = "counters",
-		.size_v4 = sizeof(struct rds_info_counter),
-		.read_v4 = read_counter,
-		.columns = {
-			{ "CounterName", NULL,		32 },
-			{ "Value",	NULL,		16, COL_NUMBER },
-		},
-	},
 	{
 		.option = 'k',
 		.source_v4 = RDS_INFO_SOCKETS,
@@ -345,13 +294,14 @@ const struct section sections[] = {
 		.size_v6 = sizeof(struct rds6_info_socket),
 		.read_v4 = read_socket, .read_v6 = read_socket6,
 		.columns = {
-			{ "BoundAddr",	"bound_addr",	WIDTH_ADDRESS },
-			{ "BPort",	"bound_port",	5, COL_NUMBER },
-			{ "ConnAddr",	"connected_addr", WIDTH_ADDRESS },
-			{ "CPort",	"connected_port", 5, COL_NUMBER },
-			{ "SndBuf",	"sndbuf",	10, COL_NUMBER },
-			{ "RcvBuf",	"rcvbuf",	10, COL_NUMBER },
-			{ "Inode",	"inode",	8, COL_NUMBER },
+			{ "BoundAddr",	"bound_addr" },
+			{ "BPort",	"bound_port",		COL_NUMBER },
+			{ "ConnAddr",	"connected_addr" },
+			{ "CPort",	"connected_port",	COL_NUMBER },
+			{ "SndBuf",	"sndbuf",		COL_NUMBER },
+			{ "RcvBuf",	"rcvbuf",		COL_NUMBER },
+			{ "Inode",	"inode",		COL_NUMBER },
+			{ "Process",	"processes",		COL_PROCESS },
 		},
 	},
 	{
@@ -363,16 +313,16 @@ const struct section sections[] = {
 		.size_v6 = sizeof(struct rds6_info_connection),
 		.read_v4 = read_connection, .read_v6 = read_connection6,
 		.columns = {
-			{ "LocalAddr",	"local_addr",	WIDTH_ADDRESS },
-			{ "RemoteAddr",	"remote_addr",	WIDTH_ADDRESS },
-			{ "Tos",	"tos",		4, COL_NUMBER },
-			{ "NextTX",	"next_tx",	16, COL_NUMBER },
-			{ "NextRX",	"next_rx",	16, COL_NUMBER },
-			{ "Flgs",	NULL,		4 },
-			{ "Transport",	"transport",	16, COL_TEXT, true },
-			{ NULL,		"sending",	0, COL_BOOL },
-			{ NULL,		"connecting",	0, COL_BOOL },
-			{ NULL,		"connected",	0, COL_BOOL },
+			{ "LocalAddr",	"local_addr" },
+			{ "RemoteAddr",	"remote_addr" },
+			{ "Tos",	"tos",			COL_NUMBER },
+			{ "NextTX",	"next_tx",		COL_NUMBER },
+			{ "NextRX",	"next_rx",		COL_NUMBER },
+			{ "Flgs",	NULL },
+			{ "Transport",	"transport",		COL_TEXT, true },
+			{ NULL,		"sending",		COL_BOOL },
+			{ NULL,		"connecting",		COL_BOOL },
+			{ NULL,		"connected",		COL_BOOL },
 		},
 	},
 	{
@@ -382,26 +332,81 @@ const struct section sections[] = {
 		.size_v6 = sizeof(struct rds_info_path),
 		.read_v6 = read_path,
 		.columns = {
-			{ "LocalAddr",	"local_addr",	WIDTH_ADDRESS },
-			{ "RemoteAddr",	"remote_addr",	WIDTH_ADDRESS },
-			{ "Tos",	"tos",		4, COL_NUMBER },
-			{ "Path",	"path",		4, COL_NUMBER },
-			{ "Of",		"npaths",	2, COL_NUMBER },
-			{ "State",	"state",	13 },
-			{ "NextTX",	"next_tx",	10, COL_NUMBER },
-			{ "NextRX",	"next_rx",	10, COL_NUMBER },
-			{ "Queued",	"queued",	6, COL_NUMBER },
-			{ "Unacked",	"unacked",	7, COL_NUMBER },
-			{ "Links",	"links",	5, COL_NUMBER },
-			{ "Backoff",	"backoff_ms",	7, COL_NUMBER, true },
-			{ "Transport",	"transport",	10, COL_TEXT, true },
-			{ "Scope",	"scope",	5, COL_NUMBER, true },
-			{ NULL,		"sending",	0, COL_BOOL },
+			{ "LocalAddr",	"local_addr" },
+			{ "RemoteAddr",	"remote_addr" },
+			{ "Tos",	"tos",			COL_NUMBER },
+			{ "Path",	"path",			COL_NUMBER },
+			{ "Of",		NULL,			COL_NUMBER },
+			{ "State",	"state" },
+			{ "NextTX",	"next_tx",		COL_NUMBER },
+			{ "NextRX",	"next_rx",		COL_NUMBER },
+			{ "Queued",	"queued",		COL_NUMBER },
+			{ "Unacked",	"unacked",		COL_NUMBER },
+			{ "Links",	"links",		COL_NUMBER },
+			{ "Backoff",	"backoff_ms",		COL_NUMBER, true },
+			{ "Transport",	"transport",		COL_TEXT, true },
+			{ "Scope",	"scope",		COL_NUMBER, true },
+			{ NULL,		"sending",		COL_BOOL },
+			{ NULL,		"npaths",		COL_NUMBER },
 		},
 	},
-	MESSAGE_SECTION('r', RECV, "receive_queue", "Receive Message Queue"),
 	MESSAGE_SECTION('s', SEND, "send_queue", "Send Message Queue"),
+	MESSAGE_SECTION('r', RECV, "receive_queue", "Receive Message Queue"),
 	MESSAGE_SECTION('t', RETRANS, "retransmit_queue",
 			"Retransmit Message Queue"),
+	{
+		.option = 'T',
+		.source_v4 = RDS_INFO_TCP_SOCKETS,
+		.source_v6 = RDS6_INFO_TCP_SOCKETS,
+		.title = "TCP Connections", .key = "tcp_sockets",
+		.size_v4 = sizeof(struct rds_info_tcp_socket),
+		.size_v6 = sizeof(struct rds6_info_tcp_socket),
+		.read_v4 = read_tcp, .read_v6 = read_tcp6,
+		.columns = {
+			{ "LocalAddr",	"local_addr" },
+			{ "LPort",	"local_port",		COL_NUMBER },
+			{ "RemoteAddr",	"remote_addr" },
+			{ "RPort",	"remote_port",		COL_NUMBER },
+			{ "Hdr",	"hdr_rem",		COL_NUMBER },
+			{ "Data",	"data_rem",		COL_NUMBER },
+			{ "SentNxt",	"last_sent_nxt",	COL_NUMBER },
+			{ "ExpectUna",	"last_expected_una",	COL_NUMBER },
+			{ "SeenUna",	"last_seen_una",	COL_NUMBER },
+		},
+	},
+	{
+		.option = 'I',
+		.source_v4 = RDS_INFO_IB_CONNECTIONS,
+		.source_v6 = RDS6_INFO_IB_CONNECTIONS,
+		.title = "RDS IB Connections", .key = "ib_connections",
+		.size_v4 = sizeof(struct rds_info_rdma_connection),
+		.size_v6 = sizeof(struct rds6_info_rdma_connection),
+		.read_v4 = read_ib, .read_v6 = read_ib6,
+		.columns = {
+			{ "LocalAddr",	"local_addr" },
+			{ "RemoteAddr",	"remote_addr" },
+			{ "Tos",	"tos",			COL_NUMBER },
+			{ "SL",		"sl",			COL_NUMBER },
+			{ "LocalDev",	"local_gid" },
+			{ "RemoteDev",	"remote_gid" },
+			{ "SendWR",	"max_send_wr",		COL_NUMBER, true },
+			{ "RecvWR",	"max_recv_wr",		COL_NUMBER, true },
+			{ "SendSGE",	"max_send_sge",		COL_NUMBER, true },
+			{ "MRMax",	"rdma_mr_max",		COL_NUMBER, true },
+			{ "MRSize",	"rdma_mr_size",		COL_NUMBER, true },
+			{ "Cached",	"cache_allocs",		COL_NUMBER, true },
+		},
+	},
+	{
+		.option = 'c',
+		.source_v4 = RDS_INFO_COUNTERS,
+		.title = "Counters", .key = "counters",
+		.size_v4 = sizeof(struct rds_info_counter),
+		.read_v4 = read_counter,
+		.columns = {
+			{ "CounterName",	NULL },
+			{ "Value",	NULL,			COL_NUMBER },
+		},
+	},
 	{ .option = 0 },
 };

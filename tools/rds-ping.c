@@ -29,7 +29,8 @@
 
 #include "common.h"
 
-#define NR_SLOTS	8
+#define NR_SLOTS	8	/* unless -n says otherwise */
+#define MAX_SLOTS	64
 #define NSEC_PER_SEC	1000000000LL
 #define NSEC_PER_USEC	1000LL
 #define MIN_SECONDS	0.000001
@@ -50,8 +51,10 @@ static struct {
 	int64_t		interval;
 	int64_t		patience;	/* how long to wait for an answer */
 	int		tos;
+	unsigned long	slots;		/* sockets, and pings in flight */
 	bool		json;
 } opt = {
+	.slots		= NR_SLOTS,
 	.family		= AF_UNSPEC,
 	.interval	= NSEC_PER_SEC,
 };
@@ -64,9 +67,10 @@ static struct {
 	int64_t		min;
 	int64_t		max;
 	int64_t		sum;
+	double		squares;	/* their sum, in usec */
 } stats = { .min = INT64_MAX };
 
-static struct slot slots[NR_SLOTS];
+static struct slot slots[MAX_SLOTS];
 static int signals = -1;		/* SIGINT and SIGTERM, as a file */
 static bool interrupted;
 
@@ -156,8 +160,8 @@ static int open_slot(struct slot *slot)
 	if (bind(fd, &local.any, local.len)) {
 		format_address(&local, text, sizeof(text));
 		if (errno == EADDRNOTAVAIL)
-			warnx("no RDS transport has the address %s (is rds_tcp loaded?)",
-			      text);
+			warnx(transport_loaded() ? "no local address %s" :
+			      "no RDS transport for address %s; try 'modprobe rds_tcp'", text);
 		else
 			warn("cannot bind to %s", text);
 		goto fail;
@@ -206,6 +210,49 @@ static void print_answer(unsigned long seq, int64_t nsec)
 	fflush(stdout);
 }
 
+static double usec(int64_t nsec)
+{
+	return (double)nsec / NSEC_PER_USEC;
+}
+
+static double mean(void)
+{
+	return usec(stats.sum) / stats.answered;
+}
+
+/* Standard deviation, as ping(8) has it */
+static double mdev(void)
+{
+	const double variance = stats.squares / stats.answered - mean() * mean();
+
+	return variance > 0 ? sqrt(variance) : 0;
+}
+
+static void print_text_head(void)
+{
+	char peer[ADDRESS_TEXT], local[ADDRESS_TEXT];
+
+	format_address(&opt.peer, peer, sizeof(peer));
+	format_address(&opt.local, local, sizeof(local));
+	printf("RDS ping %s from %s", peer, local);
+	if (opt.tos)
+		printf(", type of service %d", opt.tos);
+	putchar('\n');
+	fflush(stdout);
+}
+
+/* A ping that is under way when we are interrupted is not answered either. */
+static void print_text_tail(void)
+{
+	const unsigned long missing = stats.sent - stats.answered;
+
+	printf("\n%lu sent, %lu answered, %.3g %% lost\n", stats.sent, stats.answered,
+	       stats.sent ? 100.0 * missing / stats.sent : 0.0);
+	if (stats.answered)
+		printf("round trip min/avg/max/mdev = %.0f/%.0f/%.0f/%.0f usec\n",
+		       usec(stats.min), mean(), usec(stats.max), mdev());
+}
+
 static void print_json_head(void)
 {
 	char text[ADDRESS_TEXT];
@@ -225,10 +272,9 @@ static void print_json_tail(void)
 	       stats.printed ? "\n  " : "", stats.sent, stats.answered,
 	       stats.sent - stats.answered);
 	if (stats.answered)
-		printf(",\n  \"usec\": {\"min\": %.3f, \"avg\": %.3f, \"max\": %.3f}",
-		       (double)stats.min / NSEC_PER_USEC,
-		       (double)stats.sum / stats.answered / NSEC_PER_USEC,
-		       (double)stats.max / NSEC_PER_USEC);
+		printf(",\n  \"usec\": {\"min\": %.3f, \"avg\": %.3f, "
+		       "\"max\": %.3f, \"mdev\": %.3f}",
+		       usec(stats.min), mean(), usec(stats.max), mdev());
 	fputs("\n}\n", stdout);
 }
 
@@ -273,6 +319,7 @@ static int take_answer(struct slot *slot)
 	nsec = at - slot->sent_at;
 	stats.answered++;
 	stats.sum += nsec;
+	stats.squares += usec(nsec) * usec(nsec);
 	if (nsec < stats.min)
 		stats.min = nsec;
 	if (nsec > stats.max)
@@ -287,7 +334,7 @@ static int expire(int64_t at)
 {
 	struct slot *slot;
 
-	for (slot = slots; slot < slots + NR_SLOTS; slot++) {
+	for (slot = slots; slot < slots + opt.slots; slot++) {
 		if (!slot->seq || at - slot->sent_at < opt.patience)
 			continue;
 		stats.lost++;
@@ -302,7 +349,7 @@ static struct slot *free_slot(void)
 {
 	struct slot *slot;
 
-	for (slot = slots; slot < slots + NR_SLOTS; slot++)
+	for (slot = slots; slot < slots + opt.slots; slot++)
 		if (!slot->seq)
 			return slot;
 	return NULL;
@@ -322,12 +369,12 @@ static bool finished(void)
 /* Sleep until something arrives or it is @next, but see old pings expire. */
 static int wait_until(int64_t next)
 {
-	struct pollfd pfds[NR_SLOTS + 1];
+	struct pollfd pfds[MAX_SLOTS + 1];
 	int64_t left, until = next, due;
 	struct timespec ts;
-	int i;
+	unsigned long i;
 
-	for (i = 0; i < NR_SLOTS; i++) {
+	for (i = 0; i < opt.slots; i++) {
 		pfds[i] = (struct pollfd){ .fd = slots[i].fd, .events = POLLIN };
 		due = slots[i].sent_at + opt.patience;
 		if (slots[i].seq && due < until)
@@ -338,14 +385,14 @@ static int wait_until(int64_t next)
 	if (left < 0)
 		left = 0;
 	ts = (struct timespec){ left / NSEC_PER_SEC, left % NSEC_PER_SEC };
-	if (ppoll(pfds, NR_SLOTS + 1, &ts, NULL) < 0) {
+	if (ppoll(pfds, opt.slots + 1, &ts, NULL) < 0) {
 		if (errno == EINTR)
 			return 0;
 		warn("cannot poll");
 		return -1;
 	}
-	interrupted = pfds[NR_SLOTS].revents & POLLIN;
-	for (i = 0; i < NR_SLOTS; i++)
+	interrupted = pfds[opt.slots].revents & POLLIN;
+	for (i = 0; i < opt.slots; i++)
 		if ((pfds[i].revents & POLLIN) && take_answer(&slots[i]))
 			return -1;
 	return 0;
@@ -397,24 +444,25 @@ static int catch_signals(void)
 
 static int run(void)
 {
-	int i, err;
+	unsigned long i;
+	int err;
 
 	err = catch_signals();
-	for (i = 0; i < NR_SLOTS; i++)
+	for (i = 0; i < opt.slots; i++)
 		slots[i].fd = -1;
-	for (i = 0; i < NR_SLOTS && !err; i++)
+	for (i = 0; i < opt.slots && !err; i++)
 		err = open_slot(&slots[i]);
 	if (err)
 		return EXIT_FAILED;
 	if (opt.json)
 		print_json_head();
+	else
+		print_text_head();
 	err = ping_loop();
 	if (opt.json)
 		print_json_tail();
-	if (fflush(stdout) || ferror(stdout)) {
-		warn("cannot write");
-		return EXIT_FAILED;
-	}
+	else
+		print_text_tail();
 	if (err || !stats.answered)
 		return EXIT_FAILED;
 	return opt.count && stats.answered < opt.count ? EXIT_FAILED : EXIT_OK;
@@ -422,17 +470,20 @@ static int run(void)
 
 static void usage(FILE *out)
 {
-	fputs("Usage: rds-ping [-c count] [-i interval] [-w timeout] [-I local_addr]\n"
-	      "                [-Q tos] [-4 | -6] [--json] host\n"
+	fputs("Usage: rds-ping [-c count] [-i interval] [-w timeout] [-n sockets]\n"
+	      "                [-I local_addr] [-Q tos] [-4 | -6] [--json] host\n"
 	      "Measure the round trip to the RDS stack of a host.\n\n"
 	      "  -c count       stop after this many pings\n"
 	      "  -i interval    seconds between pings (1)\n"
-	      "  -w timeout     seconds to wait for an answer (8 intervals, at least 1)\n"
+	      "  -w timeout     seconds to wait for an answer (an interval for each socket,\n"
+	      "                 at least 1)\n"
+	      "  -n sockets     pings in flight at a time, 1 to 64 (8)\n"
 	      "  -I local_addr  address to send from\n"
 	      "  -Q tos         type of service, 0 to 255\n"
 	      "  -4, -6         IPv4 or IPv6 only\n"
 	      "  --json         one JSON document\n"
-	      "  -h, --help     this text\n", out);
+	      "  -h, --help     this text\n"
+	      "  -V, --version\n", out);
 }
 
 static int parse_number(const char *what, const char *text, unsigned long min,
@@ -482,6 +533,8 @@ static int parse_option(int c, const char **local)
 			return -1;
 		opt.tos = value;
 		return 0;
+	case 'n':
+		return parse_number("number of sockets", optarg, 1, MAX_SLOTS, &opt.slots);
 	case 'I':
 		*local = optarg;
 		return 0;
@@ -495,8 +548,17 @@ static int parse_option(int c, const char **local)
 		opt.json = true;
 		return 0;
 	}
-	usage(stderr);
-	return -1;
+	return -1;	/* getopt() has complained */
+}
+
+static int resolve_ends(const char *host, const char *local)
+{
+	if (resolve(host, &opt.peer))
+		return EXIT_USAGE;
+	if (!local)
+		return choose_local() ? EXIT_FAILED : -1;
+	opt.family = opt.peer.any.sa_family;
+	return resolve(local, &opt.local) ? EXIT_USAGE : -1;
 }
 
 /* Returns -1 to go on, or the exit code. */
@@ -505,41 +567,42 @@ static int parse_command_line(int argc, char **argv)
 	static const struct option long_options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
 		{ }
 	};
 	const char *local = NULL;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "c:i:w:I:Q:46h", long_options,
+	while ((c = getopt_long(argc, argv, "c:i:w:n:I:Q:46hV", long_options,
 				NULL)) != -1) {
 		if (c == 'h') {
 			usage(stdout);
 			return EXIT_OK;
 		}
+		if (c == 'V') {
+			print_version();
+			return EXIT_OK;
+		}
 		if (parse_option(c, &local))
-			return EXIT_USAGE;
+			return wrong_usage();
 	}
 	if (argc - optind != 1) {
-		usage(stderr);
-		return EXIT_USAGE;
+		warnx(optind < argc ? "more than one host" : "no host");
+		return wrong_usage();
 	}
 	if (!opt.patience) {
-		opt.patience = NR_SLOTS * opt.interval;
+		opt.patience = opt.slots * opt.interval;
 		if (opt.patience < NSEC_PER_SEC)
 			opt.patience = NSEC_PER_SEC;
 	}
-
-	if (resolve(argv[optind], &opt.peer))
-		return EXIT_USAGE;
-	if (!local)
-		return choose_local() ? EXIT_FAILED : -1;
-	opt.family = opt.peer.any.sa_family;
-	return resolve(local, &opt.local) ? EXIT_USAGE : -1;
+	return resolve_ends(argv[optind], local);
 }
 
 int main(int argc, char **argv)
 {
-	int ret = parse_command_line(argc, argv);
+	int ret;
 
-	return ret >= 0 ? ret : run();
+	name_program(argv, "rds-ping");
+	ret = parse_command_line(argc, argv);
+	return finish_output(ret >= 0 ? ret : run());
 }

@@ -115,12 +115,33 @@ else
 	local='10\.1\.0\.1' peer='10\.1\.0\.2' nobody='10\.1\.0\.99'
 fi
 
+# What matters first: sockets, connections, and counters last; what is empty takes a line.
 info_text()
 {
-	run 0 n1 "$BIN/rds-info" && has 'Counters:' 1 && has 'RDS Sockets:' 1 &&
+	run 0 n1 "$BIN/rds-info" && has 'RDS Sockets:' 1 &&
 	has 'RDS Connections:' 1 && has 'TCP Connections:' 1 &&
-	has 'Receive Message Queue:' 1 && has 'Send Message Queue:' 1 &&
-	has 'Retransmit Message Queue:' 1
+	has 'Receive Message Queue: none' 1 && has 'Send Message Queue:' 1 &&
+	has 'Retransmit Message Queue: none' 1 && in_order &&
+	has " *send_queued +$num" 1 && ! has '[a-z0-9_]+ +0' >/dev/null &&
+	has "\($num counters are 0; 'rds-info -c' shows all\)" 1 && fits 80
+}
+
+in_order()
+{
+	local want='RDS Sockets|RDS Connections|RDS Paths|Send Message Queue|Receive Message Queue'
+
+	want="$want|Retransmit Message Queue|TCP Connections|Counters"
+	[ -n "$RDS_REF" ] && want=${want/RDS Paths|/}
+	[ "$(grep -oE "^($want):" "$out/stdout" | tr -d ':\n')" = "${want//|/}" ]
+}
+
+# fits COLUMNS: no line of the output is longer
+fits()
+{
+	local most
+
+	most=$(wc -L <"$out/stdout")
+	[ "$most" -le "$1" ] || { echo "# $most columns"; return 1; }
 }
 
 info_counters()
@@ -129,6 +150,15 @@ info_counters()
 	has ' *CounterName +Value' 1 && has " *conn_reset +$num" 1 &&
 	has " *recv_bytes_freed_fromsock +$num" 1 &&
 	has " *tcp_data_ready_calls +$num" 1
+}
+
+info_nonzero()
+{
+	run 0 "$BIN/rds-info" -c && has "[a-z0-9_]+ +0" &&
+	run 0 "$BIN/rds-info" -c --nonzero && has " *send_queued +$num" 1 &&
+	! has '[a-z0-9_]+ +0' >/dev/null &&
+	run 0 "$BIN/rds-info" -c --nonzero --json && json "0 not in d['counters'].values()" &&
+	run 0 "$BIN/rds-info" --json && json "0 in d['counters'].values()"
 }
 
 info_counters_count()
@@ -150,17 +180,56 @@ printed_counter()
 info_sockets()
 {
 	run 0 n2 "$BIN/rds-info" -k &&
-	has ' *BoundAddr +BPort +ConnAddr +CPort +SndBuf +RcvBuf +Inode' 1 &&
-	has " *10\.1\.0\.2 +4000 +0\.0\.0\.0 +0 +$num +50000 +$num" 1 &&
+	has 'BoundAddr +BPort +ConnAddr +CPort +SndBuf +RcvBuf +Inode +Process' 1 &&
+	has "10\.1\.0\.2 +4000 +0\.0\.0\.0 +0 +$num +50000 +$num +python3/$(holder)" 1 &&
 	run 0 n1 "$BIN/rds-info" -k &&
-	has " *10\.1\.0\.1 +4001 +10\.1\.0\.2 +4000 +$num +$num +$num" 1
+	has "10\.1\.0\.1 +4001 +10\.1\.0\.2 +4000 +$num +$num +$num +python3/$num" 1 &&
+	fits 80
 }
 
 info_inode()
 {
 	run 0 n2 "$BIN/rds-info" -k --json &&
 	json "any(s['inode'] == $(stat -L -c %i "/proc/$(holder)/fd/3") and
-		  s['bound_port'] == 4000 for s in d['sockets'])"
+		  s['bound_port'] == 4000 and
+		  s['processes'] == [{'pid': $(holder), 'comm': 'python3'}] for s in d['sockets'])"
+}
+
+# A socket that two processes have; what others have open only root learns.
+info_processes()
+{
+	local pid child
+
+	run 0 n2 python3 -c '
+import os, socket, subprocess, sys
+s = socket.socket(21, socket.SOCK_SEQPACKET)
+s.bind(("10.1.0.2", 4010))
+os.set_inheritable(s.fileno(), True)
+child = os.fork() or os.execlp("sleep", "sleep", "100")
+print(os.getpid(), child, flush=True)
+subprocess.call([sys.argv[1], "-k"])
+subprocess.call([sys.argv[1], "-k", "--json"], stdout=open(sys.argv[2], "w"))
+os.kill(child, 9)' "$BIN/rds-info" "$out/json" || return
+	read -r pid child <"$out/stdout"
+	has "10\.1\.0\.2 +4010 .* python3/$pid\+1" 1 && cp "$out/json" "$out/stdout" &&
+	json "[p['pid'] for s in d['sockets'] if s['bound_port'] == 4010
+	       for p in s['processes']] == sorted([$pid, $child])"
+}
+
+# All namespaces from another one; the counters, which are the machine's, once and last.
+info_netns()
+{
+	run 0 "$BIN/rds-info" -N &&
+	has "=== network namespace $(stat -L -c %i /run/netns/n1), n1, of .*/$num" 1 &&
+	has "=== network namespace $(stat -L -c %i /run/netns/n2), n2, of .*/$num" 1 &&
+	has "10\.1\.0\.1 +4001 .*" && has "10\.1\.0\.2 +4000 .*" &&
+	has 'Counters:' 1 && [ "$(grep -n '^Counters:' "$out/stdout" | cut -d: -f1)" -gt \
+		"$(grep -n '^===' "$out/stdout" | tail -n 1 | cut -d: -f1)" ] &&
+	run 0 "$BIN/rds-info" -N --json &&
+	json "'counters' in d and 'counters' not in d['namespaces'][0]" &&
+	json "[s['bound_addr'] for n in d['namespaces'] if n['name'] == 'n2'
+	       for s in n['sockets'] if s['bound_port'] == 4000] == ['10.1.0.2']" &&
+	json "d['namespaces'][0]['netns'] == $(stat -L -c %i /proc/self/ns/net)"
 }
 
 # The wrappers may leave a shell or ip(8) above the process itself.
@@ -247,7 +316,7 @@ in_retransmit_queue()
 info_tcp()
 {
 	run 0 n1 "$BIN/rds-info" -T &&
-	has ' *LocalAddr +LPort +RemoteAddr +RPort +HdrRemain +DataRemain +SentNxt +ExpectUna +SeenUna' 1 &&
+	has ' *LocalAddr +LPort +RemoteAddr +RPort +Hdr +Data +SentNxt +ExpectUna +SeenUna' 1 &&
 	has " *10\.1\.0\.1 +$num +10\.1\.0\.2 +16385 +48 +0 +$num +$num +$num"
 }
 
@@ -321,8 +390,28 @@ info_options()
 {
 	run 0 "$BIN/rds-info" -h && has 'Usage: rds-info .*' 1 &&
 	run 0 "$BIN/rds-info" --help &&
-	run 2 "$BIN/rds-info" -x && complains 'Usage: rds-info' &&
+	run 2 "$BIN/rds-info" -x && complains "^rds-info: invalid option -- 'x'" &&
+	complains "^Try 'rds-info -h'" && [ "$(wc -l <"$out/stderr")" = 2 ] &&
 	run 2 "$BIN/rds-info" --nonsense && run 2 "$BIN/rds-info" argument
+}
+
+# The version, of the program and of the modules, as they tell it
+info_version()
+{
+	run 0 "$BIN/rds-info" -V && has 'rds-info [0-9].*' 1 &&
+	has 'module rds_rdma: not loaded' 1 && run 0 "$BIN/rds-info" --version &&
+	if [ -n "$RDS_REF" ]; then
+		has 'module rds: .*' 1
+	else
+		has "module rds: $(modinfo -F version rds)" 1 &&
+		has "module rds_tcp: $(modinfo -F version rds)" 1
+	fi
+}
+
+ping_version()
+{
+	run 0 "$BIN/rds-ping" -V && has "rds-ping [0-9].*" 1 && run 0 "$BIN/rds-ping" --version &&
+	run 0 "$BIN/rds-bench" -h
 }
 
 info_disk_full() { run 1 bash -c "exec '$BIN/rds-info' >/dev/full"; }
@@ -345,9 +434,42 @@ sys.exit(subprocess.call([sys.argv[1], "-k", "--json"]))' "$BIN/rds-info" &&
 
 answers() { has " *$1: $num usec" 1; }
 
+# A line before and two behind the answers
+ping_summary()
+{
+	run 0 n1 "$BIN/rds-ping" -c 3 -i 0.1 10.1.0.2 &&
+	has 'RDS ping 10\.1\.0\.2 from 10\.1\.0\.1' 1 &&
+	[ "$(head -n 1 "$out/stdout" | cut -c 1-8)" = "RDS ping" ] &&
+	has '3 sent, 3 answered, 0 % lost' 1 &&
+	has "round trip min/avg/max/mdev = $num/$num/$num/$num usec" 1 && sane &&
+	run 1 n1 "$BIN/rds-ping" -c 3 -i 0.1 -w 0.3 10.1.0.98 &&
+	has '3 sent, 0 answered, 100 % lost' 1 && ! has 'round trip.*' >/dev/null
+}
+
+# The summary is that of the answers above it.
+sane()
+{
+	awk '/^ *[0-9]+: [0-9]+ usec$/ { n++; s += $2; if (n == 1 || $2 < min) min = $2; if ($2 > max) max = $2 }
+	     /^round trip/ { split($5, v, "/") }
+	     END { avg = s / n; exit !(v[1] - min <= 1 && v[3] - max <= 1 && v[2] - avg <= 1 && avg - v[2] <= 1) }' \
+		"$out/stdout"
+}
+
+# One socket: the next ping waits for the answer, or until that is given up.
+ping_sockets()
+{
+	run 0 n1 "$BIN/rds-ping" -c 5 -i 0.01 -n 1 10.1.0.2 && answers 5 &&
+	run 1 n1 "$BIN/rds-ping" -c 2 -i 0.01 -n 1 -w 0.3 --json 10.1.0.98 &&
+	json "(d['sent'], d['lost']) == (2, 2)" &&
+	run 0 n1 "$BIN/rds-ping" -c 64 -i 0.0001 -n 64 10.1.0.2 &&
+	run 2 "$BIN/rds-ping" -n 0 10.1.0.2 && run 2 "$BIN/rds-ping" -n 65 10.1.0.2
+}
+
+ping_disk_full() { run 1 bash -c "exec '$BIN/rdsns' n1 '$BIN/rds-ping' -c 1 10.1.0.2 >/dev/full"; }
+
 ping_plain()
 {
-	run 0 n1 "$BIN/rds-ping" -c 3 -i 0.1 "$@" && has ".* usec" 3 &&
+	run 0 n1 "$BIN/rds-ping" -c 3 -i 0.1 "$@" && has " *$num: $num usec" 3 &&
 	answers 1 && answers 2 && answers 3
 }
 
@@ -367,7 +489,8 @@ ping_json()
 	json "[p['seq'] for p in d['pings']] == [1, 2, 3]" &&
 	json "all(p['usec'] > 0 for p in d['pings'])" &&
 	json "(d['sent'], d['answered'], d['lost']) == (3, 3, 0)" &&
-	json "0 < d['usec']['min'] <= d['usec']['avg'] <= d['usec']['max']"
+	json "0 < d['usec']['min'] <= d['usec']['avg'] <= d['usec']['max']" &&
+	json "0 <= d['usec']['mdev'] <= d['usec']['max']"
 }
 
 ping_nobody()
@@ -433,7 +556,7 @@ ping_source()
 	run 0 n1 "$BIN/rds-ping" -c 1 -I 10.1.0.1 --json 10.1.0.2 &&
 	json "d['local'] == '10.1.0.1'" &&
 	run 1 n1 "$BIN/rds-ping" -c 1 -I 10.1.0.77 10.1.0.2 &&
-	complains 'no RDS transport has the address 10\.1\.0\.77' &&
+	complains '^rds-ping: no local address 10\.1\.0\.77$' &&
 	run 2 n1 "$BIN/rds-ping" -c 1 -I fd00:1::1 10.1.0.2
 }
 
@@ -468,7 +591,8 @@ ping_no_route()
 ping_options()
 {
 	run 0 "$BIN/rds-ping" -h && has 'Usage: rds-ping .*' 1 &&
-	run 2 "$BIN/rds-ping" && complains 'Usage: rds-ping' &&
+	run 2 "$BIN/rds-ping" && complains '^rds-ping: no host$' &&
+	complains "^Try 'rds-ping -h'" && [ "$(wc -l <"$out/stderr")" = 2 ] &&
 	run 2 "$BIN/rds-ping" a b && run 2 "$BIN/rds-ping" -x 10.1.0.2 &&
 	run 2 "$BIN/rds-ping" -c 0 10.1.0.2 && run 2 "$BIN/rds-ping" -c -1 10.1.0.2 &&
 	run 2 "$BIN/rds-ping" -c 5x 10.1.0.2 && run 2 "$BIN/rds-ping" -i 0 10.1.0.2 &&
@@ -488,8 +612,12 @@ busywait 10 acked
 check "rds-info prints all sections" info_text
 check "rds-info -c" info_counters
 check "rds-info -c counts" info_counters_count
+check "rds-info --nonzero" info_nonzero
 check "rds-info -k" info_sockets
 check "rds-info -k: inode" info_inode
+check "rds-info -k: processes" info_processes
+check "rds-info -N" info_netns
+check "rds-info -V" info_version
 check "rds-info -n" info_connections
 if [ -n "$RDS_REF" ]; then
 	check "rds-info -p" no_paths
@@ -520,6 +648,10 @@ check "rds-ping ::1" ping_plain ::1
 check "rds-ping own address" ping_plain 10.1.0.1
 check "rds-ping format" ping_format
 check "rds-ping faster than sockets allow" ping_fast
+check "rds-ping: header and summary" ping_summary
+check "rds-ping -n" ping_sockets
+check "rds-ping -V" ping_version
+check "rds-ping to a full disk" ping_disk_full
 check "rds-ping --json" ping_json
 check "rds-ping to nobody" ping_nobody
 check "rds-ping --json to nobody" ping_nobody_json

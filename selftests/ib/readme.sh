@@ -23,7 +23,7 @@ typed() {
 		bash -c "$line" </dev/null >"$out/said" 2>&1 || { sed 's/^/# /' "$out/said"; return 1; }
 	done <"$out/lines"
 	sed 's/^/# /' "$out/said"
-	[ "$(grep -c ' usec' "$out/said")" = 3 ]
+	[ "$(grep -c ': [0-9]* usec$' "$out/said")" = 3 ]
 }
 
 listed() {

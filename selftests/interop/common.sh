@@ -79,7 +79,7 @@ ping() {
 	rc=$?
 	echo "$out" | sed 's/^/# /'
 	MOVED=$((MOVED + 10))
-	[ $rc = 0 ] && [ "$(echo "$out" | grep -c ' usec')" -ge 10 ]
+	[ $rc = 0 ] && [ "$(echo "$out" | grep -c ': [0-9]* usec$')" -eq 10 ]
 }
 
 # sixteen ID COUNT opts: 16 sockets each way

@@ -13,7 +13,7 @@ ping() {
 	echo "$out" | sed 's/^/# /'
 	MOVED=$((MOVED + 10))
 	[ $rc = 0 ] || return 1
-	[ "$(echo "$out" | grep -c ' usec')" -ge 10 ]
+	[ "$(echo "$out" | grep -c ': [0-9]* usec$')" -eq 10 ]
 }
 
 unanswered() {
