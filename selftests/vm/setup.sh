@@ -5,7 +5,7 @@
 # every stage leaves a stamp and is skipped when its inputs have not changed.
 # Nothing is installed as the machine's own kernel.
 #
-# usage: setup.sh [tools|debs|headers|images|source|agent|all]... [uml-kasan|kasan|kcsan]
+# usage: setup.sh [tools|debs|headers|images|source|dkms|agent|all]... [uml-kasan|kasan|kcsan]
 #        (all = everything but the three debug kernels, which are compiled)
 # environment: KERNEL_JOBS (processors for a kernel; default: all)
 
@@ -200,6 +200,7 @@ stage_debs()
 	fetch "^linux-kbuild-${base}_" "^linux-kbuild-${base}\$"
 	fetch '^linux-image-6\.1\.0-[0-9]+-amd64_' '^linux-image-6\.1\.0-[0-9]+-amd64$'
 	fetch '^linux-source-6\.12_' '^linux-source-6\.12$'
+	fetch '^dkms_' '^dkms$'
 }
 
 unpack()
@@ -292,6 +293,19 @@ stage_source()
 	mark_done source "$deb"
 }
 
+# For a test that dkms builds the modules; the machine's own is not touched.
+stage_dkms()
+{
+	local deb
+
+	deb=$(newest '^dkms_')
+	done_already dkms "$deb" && return 0
+	rm -rf "$RDS_CACHE/dkms"
+	mkdir -p "$RDS_CACHE/dkms"
+	unpack "$deb" "$RDS_CACHE/dkms"
+	mark_done dkms "$deb"
+}
+
 stage_agent()
 {
 	local f key
@@ -324,13 +338,13 @@ flock -n 9 || { say "waiting for another set-up"; flock -w 3600 9 || die "anothe
 stages=()
 for arg in "$@"; do
 	case $arg in
-	all)	stages+=(tools debs headers images source agent) ;;
+	all)	stages+=(tools debs headers images source dkms agent) ;;
 	*)	stages+=("$arg") ;;
 	esac
 done
 for stage in "${stages[@]}"; do
 	case $stage in
-	tools|debs|headers|images|source|agent) "stage_$stage" ;;
+	tools|debs|headers|images|source|dkms|agent) "stage_$stage" ;;
 	uml-kasan|kasan|kcsan) stage_kernel "$stage" ;;
 	*)	die "unknown stage '$stage'" ;;
 	esac
