@@ -23,14 +23,13 @@ from agentlink import LinkDown            # noqa: E402
 from cluster import Cluster               # noqa: E402
 from guest import GuestError, bad_lines   # noqa: E402
 from run import Lock                      # noqa: E402
+from screen import Screen, changed_counters, short_hash   # noqa: E402
 
 SOURCES = ("/usr/lib/x86_64-linux-gnu", "/usr/share", "/usr/lib", "/usr/bin")
 WANT_BYTES = 66 << 20
 CUT_SECONDS = 10
 CUT_AT, KILL_AT = 0.20, 0.35
 LIMIT = 240                     # the whole transfer; TCG on a busy machine is slow
-TTY = sys.stdout.isatty()
-BOLD, DIM, OFF = ("\033[1m", "\033[2m", "\033[0m") if TTY else ("", "", "")
 COUNTERS = ("conn_reset", "send_queued", "recv_delivered", "send_retransmitted", "recv_drop_old_seq",
             "copy_from_user", "copy_to_user", "cong_update_sent", "cong_update_received",
             "ib_rx_total_incs", "ib_ack_sent", "ib_rdma_mr_1m_alloc")
@@ -43,36 +42,6 @@ ROCE = """sysctl -qw net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announ
     for i in $(seq 100); do
         grep -qs ffff:0a01:000{0} /sys/class/infiniband/rxe0/ports/1/gids/* && exit; sleep 0.1
     done; exit 1"""
-
-
-class Screen:
-    """Events scroll; on a terminal the bars below them are redrawn in place."""
-
-    def __init__(self):
-        self.start = time.monotonic()
-        self.drawn = 0
-        self.last_plain = 0
-
-    def clear(self):
-        if self.drawn:
-            sys.stdout.write(f"\033[{self.drawn}F\033[J")
-            self.drawn = 0
-
-    def say(self, text=""):
-        self.clear()
-        print(text, flush=True)
-
-    def event(self, text):
-        self.say(f"{BOLD}[{time.monotonic() - self.start:6.1f} s] {text}{OFF}")
-
-    def bars(self, lines):
-        if TTY:
-            self.clear()
-            print("\n".join(lines), flush=True)
-            self.drawn = len(lines)
-        elif time.monotonic() - self.last_plain > 2.5:
-            self.last_plain = time.monotonic()
-            print("\n".join(lines), flush=True)
 
 
 SCREEN = Screen()
@@ -113,13 +82,6 @@ def digest_here(names):
 DIGEST = "cd {} && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum"
 
 
-def table(rows):
-    widths = [max(len(str(r[i])) for r in rows) for i in range(len(rows[0]))]
-    for n, row in enumerate(rows):
-        SCREEN.say("  " + (BOLD if n == 0 else "") +
-                   "  ".join(str(c).ljust(w) for c, w in zip(row, widths)) + (OFF if n == 0 else ""))
-
-
 class Peer:
     def __init__(self, name, node, addr, what, folder, sender="10.0.0.1:7000"):
         self.name, self.node, self.addr, self.what, self.folder = name, node, addr, what, folder
@@ -129,6 +91,7 @@ class Peer:
         self.history = []
         self.command = None
         self.down = False       # its node is being rebooted
+        self.fresh = False      # and has not been heard of since
 
     def update(self, words):
         acked, self.want, self.messages, stream = (int(w) for w in words[:4])
@@ -147,11 +110,12 @@ class Peer:
     def part(self):
         return self.acked / self.want if self.want else 0.0
 
-    def bar(self, path):
-        full = round(self.part() * 28)
-        return (f"  {self.name:4} {self.what:22} [{'#' * full}{'.' * (28 - full)}] {self.part() * 100:3.0f} %"
-                f" {self.acked / 1e6:5.1f} MB {self.rate():5.1f} MB/s  {'-' if self.down else path:13} "
-                f"{'rebooting' if self.down else self.state}")
+    def shown(self, path):
+        """What screen.bar() wants to know."""
+        state = "rebooting" if self.down else "asking" if self.fresh else self.state
+        part = 0.0 if self.fresh else self.part()
+        return (self.name, self.what, part, 0 if self.fresh else self.acked, self.rate(),
+                "-" if self.down or self.fresh else path, state)
 
 
 class Demo:
@@ -181,7 +145,7 @@ class Demo:
             rows.append((g.name.upper(), g.kind.version, kind, out[0].split(g.kind.version)[-1],
                          out[1].split()[2], out[2]))
         SCREEN.say()
-        table(rows)
+        SCREEN.table(rows)
 
     def counters(self, node):
         code, out, _ = self.g[node].run(self.cluster.shell("rds-info --json -c"), 20)
@@ -191,16 +155,13 @@ class Demo:
             return {}
 
     def show_counters(self, before, after):
-        rows = [("counter on A", "before", "after")]
-        rows += [(n, before.get(n, 0), after[n]) for n in COUNTERS if n in after]
         SCREEN.say()
-        table(rows)
+        SCREEN.table(changed_counters(before, after, COUNTERS))
 
     def show_info(self):
         code, out, _ = self.g["a"].run(self.cluster.shell("rds-info -n -p -T -I"), 20)
         SCREEN.say()
-        for line in out.splitlines():
-            SCREEN.say("  " + DIM + line + OFF)
+        SCREEN.listing(out.splitlines())
 
     # The transfer
 
@@ -233,7 +194,7 @@ class Demo:
                 self.paths = parse_paths(out)
 
     def draw(self):
-        SCREEN.bars([p.bar(self.paths.get(p.addr.split(":")[0], "-")) for p in self.peers.values()])
+        SCREEN.bars([p.shown(self.paths.get(p.addr.split(":")[0], "-")) for p in self.peers.values()])
 
     def wait(self, reached, limit):
         """Draws until @reached() or the time is up; watches that all live on."""
@@ -291,11 +252,12 @@ class Demo:
         self.wait(done.is_set, LIMIT)
         if failure:
             raise failure[0]
-        b.down = False
+        b.down, b.fresh = False, True
         stream = b.stream
         SCREEN.event("B is up again, its memory empty; a fresh receiver asks for what it lacks")
         self.start_receiver(b)
         self.must_wait(lambda: b.stream > stream, "the fresh receiver is heard")
+        b.fresh = False
         SCREEN.event(f"A sends B {b.want / 1e6:.1f} MB")
 
     def transfer(self, listing):
@@ -338,7 +300,7 @@ class Demo:
             results[peer.name] = self.g[peer.node].run(DIGEST.format(peer.folder), 120)[1].split()
         self.cluster.parallel(one, self.peers.values())
         rows = [("copy", "by way of", "files", "messages", "sha256 of the tree", "")]
-        rows.append(("source", "this machine", len(self.names), "", want, ""))
+        rows.append(("source", "this machine", len(self.names), "", short_hash(want), ""))
         for p in self.peers.values():
             code = p.command.wait(20)
             said = p.command.text().split()
@@ -346,10 +308,11 @@ class Demo:
             same = got == want and code == 0
             if not same:
                 self.troubles.append(f"the copy of {p.name} is not identical: {p.command.err_text().strip()[-200:]}")
-            rows.append((p.name, p.what, said[1] if len(said) > 1 else "-", said[5] if len(said) > 5 else "-",
-                         got, "identical" if same else "DIFFERENT"))
+            files, messages = (int(said[i]) if len(said) > i and said[i].isdigit() else "-" for i in (1, 5))
+            rows.append((p.name, p.what, files, messages,
+                         short_hash(got), "identical" if same else "DIFFERENT"))
         SCREEN.say()
-        table(rows)
+        SCREEN.table(rows)
         for g in self.g.values():
             for line in bad_lines(g.console.since(0))[:5]:
                 self.troubles.append(f"kernel log of {g.name.upper()}: {line.strip()}")
@@ -411,12 +374,15 @@ def demo():
             hashing.join()
             d.verdict(hashed[0])
         finally:
-            SCREEN.drawn = 0
+            SCREEN.forget()
             cluster.stop()
     SCREEN.say()
     for t in d.troubles:
-        SCREEN.say(f"{BOLD}FAILED: {t}{OFF}")
+        SCREEN.say(f"FAILED: {t}", bold=True)
     took = time.monotonic() - SCREEN.start
+    if not d.troubles:
+        SCREEN.say("What next: 'make shell' opens a guest with the modules loaded, rds-ping and rds-info at hand; "
+                   "README.md has a program of 25 lines, and how to install.")
     SCREEN.say(f"demo: {'FAILED' if d.troubles else 'every copy is identical'}, {took:.0f} s")
     return 1 if d.troubles else 0
 
@@ -426,7 +392,7 @@ def main():
     try:
         sys.exit(demo())
     except (GuestError, OSError) as e:
-        SCREEN.drawn = 0
+        SCREEN.forget()
         print(f"demo: {e}", file=sys.stderr)
         sys.exit(1)
     except LinkDown:

@@ -553,14 +553,14 @@ static int show(void)
 	ok = write_one(1, cookie, mem, o.size, 0, 42, 0);
 	wrote = ts_now();
 	count(ok);
-	printf("RDMA write of %lu bytes to key %#llx: notified with token 42, status %s; ", o.size,
-	       cookie, pp.notes[RDS_RDMA_SUCCESS] == 1 ? "success" : "ERROR");
-	printf("%s (%.0f ms)\n", ok ? "the peer has checked them" : "the peer has NOT got them",
+	printf("RDMA write of %lu KiB, notified: %s; %s (%.0f ms)\n", o.size >> 10,
+	       pp.notes[RDS_RDMA_SUCCESS] == 1 ? "success" : "ERROR",
+	       ok ? "the peer has checked them" : "the peer has NOT got them",
 	       (wrote - start) * 1000);
 	pp_fill(want, o.size, 42);
 	ok = read_one(cookie, mem + 2048, o.size, 0, want, RDS_RDMA_FENCE);
 	count(ok);
-	printf("RDMA read of them: notified with token 0, status %s; %s (%.0f ms)\n",
+	printf("RDMA read of them, notified: %s; %s (%.0f ms)\n",
 	       pp.notes[RDS_RDMA_SUCCESS] == 2 ? "success" : "ERROR",
 	       ok ? "identical" : "DIFFERENT", (ts_now() - wrote) * 1000);
 	return 1;
