@@ -382,7 +382,7 @@ def demo():
     took = time.monotonic() - SCREEN.start
     if not d.troubles:
         SCREEN.say("What next: 'make shell' opens a guest with the modules loaded, rds-ping and rds-info at hand; "
-                   "README.md has a program of 25 lines, and how to install.")
+                   "README.md has a small program, and how to install.")
     SCREEN.say(f"demo: {'FAILED' if d.troubles else 'every copy is identical'}, {took:.0f} s")
     return 1 if d.troubles else 0
 

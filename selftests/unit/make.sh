@@ -79,6 +79,39 @@ not_for_this_kernel() {
 		grep -q 'the modules are for 6.12.999-test, this machine runs' "$T/said"
 }
 
+# kernel VERSION: a folder like one to build for it
+kernel() {
+	mkdir -p "$T/kernel-$1"
+	printf 'kernelrelease:\n\t@echo %s\n' "$1" >"$T/kernel-$1/Makefile"
+}
+
+# for_kdir WHAT VERSION: as "make modules_WHAT KDIR=..." calls it
+for_kdir() {
+	kernel "$2" && said plain env KDIR="$T/kernel-$2" INSTALL_MOD_PATH="$T/root" \
+		bash "$T/tree/selftests/vm/install.sh" "$1" kdir
+}
+
+other_kdir() {
+	! for_kdir install 6.12.998-other &&
+		grep -q "the modules are for 6.12.999-test, KDIR=$T/kernel-6.12.998-other is 6.12.998-other: run 'make modules KDIR=" "$T/said"
+}
+
+same_kdir() { for_kdir install 6.12.999-test && [ "$(indexed)" = 3 ] && ! grep -q WARNING "$T/said"; }
+other_uninstall() { ! for_kdir uninstall 6.12.998-other && [ "$(indexed)" = 3 ]; }
+same_uninstall() { for_kdir uninstall 6.12.999-test && [ "$(indexed)" = 0 ]; }
+
+no_kdir() {
+	! said plain env KDIR="$T/none" INSTALL_MOD_PATH="$T/root" bash "$T/tree/selftests/vm/install.sh" install kdir &&
+		grep -q 'is no kernel build folder' "$T/said"
+}
+
+# The command is named that is missing.
+not_built() {
+	rm "$T/tree/build/kdir/net/rds/tcp/rds_tcp.ko" &&
+		! for_kdir install 6.12.999-test &&
+		grep -q "rds_tcp.ko is not built: run 'make modules KDIR=$T/kernel-6.12.999-test' first" "$T/said"
+}
+
 ktap_header
 check "KDIR needs no set-up" kdir_alone
 check "KDIR is not for guests" kdir_not_for_guests
@@ -89,4 +122,10 @@ check "modules of a kernel" fake_tree
 check "are installed" installed
 check "are taken away" uninstalled
 check "are not for this kernel" not_for_this_kernel
+check "are not for another KDIR" other_kdir
+check "are for this KDIR" same_kdir
+check "are not taken away from another" other_uninstall
+check "are taken away" same_uninstall
+check "KDIR must be there" no_kdir
+check "they must be built" not_built
 ktap_finish

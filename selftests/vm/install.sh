@@ -5,6 +5,7 @@
 # when that is the kernel they were built for; or takes them away again.
 #
 # usage: install.sh install|uninstall FOLDER-IN-BUILD
+# environment: KDIR as for the build: the modules must be for that kernel
 
 set -u
 PATH=$PATH:/usr/sbin:/sbin
@@ -18,15 +19,34 @@ die() { printf '%s: %s\n' "$what" "$*" >&2; exit 1; }
 # index VERSION
 index() {
 	# without the kernel's own list there is nothing to index against
-	touch -a "$root/lib/modules/$1/modules.order" "$root/lib/modules/$1/modules.builtin" 2>/dev/null
+	touch -a "$root/lib/modules/$1"/modules.{order,builtin,builtin.modinfo} 2>/dev/null
 	depmod -b "${root:-/}" "$1" || die "depmod failed"
 }
 
 modules=("$out/net/rds/rds.ko" "$out/net/rds/tcp/rds_tcp.ko" "$out/net/rds/ib/rds_rdma.ko")
-for m in "${modules[@]}"; do
-	[ -f "$m" ] || die "$m is not built"
-done
-version=$(modinfo -F vermagic "${modules[0]}" | cut -d' ' -f1)
+
+# built: the version that the modules are for; they must be there
+built() {
+	local m
+
+	for m in "${modules[@]}"; do
+		[ -f "$m" ] || die "$m is not built: run 'make modules${KDIR:+ KDIR=$KDIR}' first"
+	done
+	modinfo -F vermagic "${modules[0]}" | cut -d' ' -f1
+}
+
+if [ -n "${KDIR:-}" ]; then
+	version=$(make -s -C "$KDIR" kernelrelease 2>/dev/null | tail -n 1)
+	[ -n "$version" ] || die "KDIR=$KDIR is no kernel build folder"
+	# what was built last need not be for the kernel that is named now
+	if [ "$what" = install ]; then
+		for_kernel=$(built) || exit
+		[ "$for_kernel" = "$version" ] ||
+			die "the modules are for $for_kernel, KDIR=$KDIR is $version: run 'make modules KDIR=$KDIR' first"
+	fi
+else
+	version=$(built) || exit
+fi
 if [ -z "$root" ] && [ "$version" != "$(uname -r)" ]; then
 	die "the modules are for $version, this machine runs $(uname -r): name its kernel with KDIR=/lib/modules/$(uname -r)/build, or set INSTALL_MOD_PATH"
 fi
