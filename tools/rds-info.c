@@ -366,8 +366,11 @@ static void print_netns_head(const struct netns *ns, bool first)
 	printf(",\n  \"pid\": %d", ns->pid);
 }
 
-/* All sections but the counters, which are those of the machine, of one namespace. */
-static int print_netns(const struct netns *ns, const bool *asked, bool first)
+/*
+ * All sections but the counters, which are those of the machine, of one namespace.
+ * @printed: how many there were before
+ */
+static int print_netns(const struct netns *ns, const bool *asked, int *printed)
 {
 	int fd, ret;
 
@@ -376,7 +379,7 @@ static int print_netns(const struct netns *ns, const bool *asked, bool first)
 	fd = open_rds_socket();
 	if (fd < 0)
 		return EXIT_FAILED;
-	print_netns_head(ns, first);
+	print_netns_head(ns, !(*printed)++);
 	ret = print_sections(fd, asked, false, false);
 	if (show.json)
 		printf("\n}");
@@ -398,14 +401,14 @@ static int print_all_netns(int fd, const bool *asked)
 {
 	bool only_counters[MAX_SECTIONS] = { false };
 	const struct netns *spaces;
-	int ret = EXIT_OK;
+	int ret = EXIT_OK, printed = 0;
 	size_t i, nr;
 
 	spaces = list_netns(&nr);
 	if (show.json)
 		printf("{\"namespaces\": [\n");
 	for (i = 0; i < nr; i++)
-		if (print_netns(&spaces[i], asked, !i))
+		if (print_netns(&spaces[i], asked, &printed))
 			ret = EXIT_FAILED;
 	if (show.json)
 		printf("\n]");

@@ -219,6 +219,7 @@ os.kill(child, 9)' "$BIN/rds-info" "$out/json" || return
 # All namespaces from another one; the counters, which are the machine's, once and last.
 info_netns()
 {
+	cp "$BIN/rds-info" "$out/" && chmod 755 "$out" "$out/rds-info" || return
 	run 0 "$BIN/rds-info" -N &&
 	has "=== network namespace $(stat -L -c %i /run/netns/n1), n1, of .*/$num" 1 &&
 	has "=== network namespace $(stat -L -c %i /run/netns/n2), n2, of .*/$num" 1 &&
@@ -229,7 +230,9 @@ info_netns()
 	json "'counters' in d and 'counters' not in d['namespaces'][0]" &&
 	json "[s['bound_addr'] for n in d['namespaces'] if n['name'] == 'n2'
 	       for s in n['sockets'] if s['bound_port'] == 4000] == ['10.1.0.2']" &&
-	json "d['namespaces'][0]['netns'] == $(stat -L -c %i /proc/self/ns/net)"
+	json "d['namespaces'][0]['netns'] == $(stat -L -c %i /proc/self/ns/net)" &&
+	run 1 setpriv --reuid=65534 --clear-groups "$out/rds-info" -N --json &&
+	complains '^rds-info: cannot enter the network namespace' && json "d['namespaces'] == []"
 }
 
 # The wrappers may leave a shell or ip(8) above the process itself.
@@ -411,7 +414,7 @@ info_version()
 ping_version()
 {
 	run 0 "$BIN/rds-ping" -V && has "rds-ping [0-9].*" 1 && run 0 "$BIN/rds-ping" --version &&
-	run 0 "$BIN/rds-bench" -h
+	run 0 "$BIN/rds-bench" -V && has "rds-bench [0-9].*" 1
 }
 
 info_disk_full() { run 1 bash -c "exec '$BIN/rds-info' >/dev/full"; }

@@ -90,6 +90,18 @@ uninstalled()
 	make -s -C "$top/tools" uninstall O="$BIN" DESTDIR="$T/root" PREFIX=/usr && [ -z "$(files)" ]
 }
 
+# What the file for sysctl.d names is documented.
+settings()
+{
+	local key n=0 bad=0
+
+	for key in $(sed -n 's/^#net\.rds\.\([a-z_]*\) =.*/\1/p' "$top/packaging/sysctl.d/rds.conf"); do
+		n=$((n + 1))
+		grep -q "^\`\`$key\`\`" "$top/Documentation/sysctls.rst" || { echo "# no $key"; bad=1; }
+	done
+	[ $n -gt 0 ] && [ $bad = 0 ] && grep -qx rds_tcp "$top/packaging/modules-load.d/rds.conf"
+}
+
 # completes WORDS... -> the completions of the last word
 completes()
 {
@@ -121,7 +133,7 @@ versions()
 	local p v
 
 	v=$(sh "$top/tools/version.sh")
-	for p in rds-info rds-ping; do
+	for p in rds-info rds-ping rds-bench; do
 		"$BIN/$p" --version | head -n 1 | tee "$T/said" | sed 's/^/# /'
 		[[ "$(cat "$T/said")" = "$p ${v%-dirty}"* ]] || return 1
 	done
@@ -135,6 +147,7 @@ check "they refer to each other" see_also
 check "installed: programs, pages, completion, header" installed
 check "taken away" uninstalled
 check "completion" completion
+check "settings" settings
 check "users are spared -Werror" no_werror
 check "the version is that of the sources" versions
 ktap_finish

@@ -32,7 +32,8 @@ base=$(head -n 1 "$top/VERSION")
 clone()
 {
 	mkdir -p "$T/clone/tools" "$T/archive" "$T/copy" &&
-		cp "$top/VERSION" "$top/.gitattributes" "$T/clone/" &&
+		cp "$top/.gitattributes" "$T/clone/" &&
+		printf '%s\n$%s$\n' "$base" Format:%h >"$T/clone/VERSION" &&
 		cp "$top/tools/version.sh" "$T/clone/tools/" &&
 		cp -r "$T/clone/." "$T/copy/" && cd "$T/clone" &&
 		quiet_git init && quiet_git add . && quiet_git commit -m one &&
@@ -72,6 +73,13 @@ modules()
 	done
 }
 
+# README.md and dkms.conf name the folder of the sources.
+named()
+{
+	grep -q "/usr/src/rds-$base " "$top/README.md" && grep -q "dkms install rds/$base\$" "$top/README.md" &&
+		grep -qx "PACKAGE_VERSION=$base" "$top/dkms.conf"
+}
+
 ktap_header
 check "a clone" clone
 check "what git archive made" archive
@@ -79,5 +87,6 @@ check "a clone with changes" changed
 check "a tag" tagged
 check "a copy without git" is "$base-unknown" "$T/copy"
 check "without the file VERSION" no_git
+check "README.md and dkms.conf name it" named
 check "the modules tell one version" modules
 ktap_finish

@@ -15,9 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "../common.h"
 #include "bench.h"
-
-enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
 
 struct options opt = { .seconds = 0.5, .repeat = 1 };
 
@@ -57,7 +56,8 @@ static void usage(FILE *out)
 	      "  --json        JSON instead of the table\n"
 	      "  --plot FILE   a picture of the results, as SVG\n"
 	      "  -q            no progress\n"
-	      "  -h, --help    this text\n", out);
+	      "  -h, --help    this text\n"
+	      "  -V, --version\n", out);
 }
 
 static int parse_count(const char *text, char **end, unsigned int *value)
@@ -205,6 +205,7 @@ static const struct option long_options[] = {
 	{ "json", no_argument, NULL, O_JSON },
 	{ "plot", required_argument, NULL, O_PLOT },
 	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
 	{ }
 };
 
@@ -266,9 +267,13 @@ static int parse_command_line(int argc, char **argv)
 
 	parse_address("127.0.0.1", &opt.tx);
 	parse_address("127.0.0.1", &opt.rx);
-	while ((c = getopt_long(argc, argv, "p:t:r:wqh", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "p:t:r:wqhV", long_options, NULL)) != -1) {
 		if (c == 'h') {
 			usage(stdout);
+			return EXIT_OK;
+		}
+		if (c == 'V') {
+			print_version();
 			return EXIT_OK;
 		}
 		if (parse_option(c)) {
@@ -327,10 +332,12 @@ static void want_files(void)
 
 int main(int argc, char **argv)
 {
-	int ret = parse_command_line(argc, argv);
 	struct result *results;
 	unsigned int n, i;
+	int ret;
 
+	name_program(argv, "rds-bench");
+	ret = parse_command_line(argc, argv);
 	if (ret >= 0)
 		return ret;
 	/* in-tree RDS does not take MSG_NOSIGNAL */
