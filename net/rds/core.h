@@ -438,7 +438,7 @@ struct rds_path {
  * @kind: does the peer say whom a link leads to (peer.c)?  Any value is right for a moment
  * @who_gen: instance of the peer whose link was let in last, 0 = none that has told
  * @who_name: its name for this connection
- * @doubt_since: jiffies when another instance was found by a link, and others stood; 0 = no doubt
+ * @doubt_since: jiffies when another instance was found in place of the known one, 0 = no doubt
  * @dead: being destroyed: no path is added, no work queued
  * @closing: senders and new links have to wait whether it goes (expire.c); @setup to write
  * @going: it goes; @setup

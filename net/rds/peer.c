@@ -21,10 +21,12 @@
 
 /* How long links that may be those of a peer that is gone have to answer. */
 #define PEER_ASK_TIME	(2 * HZ)
+/* How long one that has lost its links may come back before one of another name follows. */
+#define PEER_GRACE	(5 * HZ)
 
 /* What an administrator reads, and the trace of the link. */
-#define PEER_STALE	"another host answers there, and the one before has links or messages"
-#define PEER_TAKEN	"another host comes by that address, and the one before has links or messages"
+#define PEER_STALE	"another host answers there, the one before has or had links"
+#define PEER_TAKEN	"another host comes by that address, the one before has or had links"
 
 static const struct {
 	int err;
@@ -166,7 +168,24 @@ static bool conn_owes(struct rds_conn *c)
 	return false;
 }
 
-/* One that calls the connection otherwise never gets what was accepted for the one before. */
+/* How long it is that another instance was found first, and the known one has not come back. */
+static unsigned long peer_doubted_for(struct rds_conn *c)
+{
+	unsigned long now = jiffies, since;
+
+	spin_lock_bh(&c->lock);
+	if (!c->doubt_since)
+		c->doubt_since = now | 1;
+	since = c->doubt_since;
+	spin_unlock_bh(&c->lock);
+	return time_after(now, since) ? now - since : 0;
+}
+
+/*
+ * One that calls the connection otherwise never gets what was accepted for the one before.  That
+ * nothing waits at this moment does not say that the one before is left: its links may have been
+ * cut just now, by who leads the next ones away.
+ */
 static bool peer_may_follow(struct rds_conn *c, const struct peer_who *who)
 {
 	bool same_name;
@@ -174,7 +193,16 @@ static bool peer_may_follow(struct rds_conn *c, const struct peer_who *who)
 	spin_lock_bh(&c->lock);
 	same_name = c->who_name == who->name;
 	spin_unlock_bh(&c->lock);
-	return same_name || !conn_owes(c);
+	return same_name || (peer_doubted_for(c) >= PEER_GRACE && !conn_owes(c));
+}
+
+/*
+ * Whoever answers there now, may messages go to him?  To the same instance in any case: it has
+ * another name for the connection because our address became another one on the way.
+ */
+static bool peer_may_answer(struct rds_conn *c, const struct peer_who *who)
+{
+	return READ_ONCE(c->who_gen) == who->gen || peer_may_follow(c, who);
 }
 
 /* It is ourselves, and not because an address of a peer has moved to us. */
@@ -392,16 +420,8 @@ static void peer_refuse(struct rds_path *p, enum rds_link_verdict v)
 /* Do other links stand, though they were asked for long enough whether the peer knows them? */
 static bool peer_has_rivals(struct rds_path *p)
 {
-	struct rds_conn *c = p->conn;
-	unsigned long since;
-
-	spin_lock_bh(&c->lock);
-	if (!c->doubt_since)
-		c->doubt_since = jiffies | 1;
-	since = c->doubt_since;
-	spin_unlock_bh(&c->lock);
-	rds_conn_ask(c);
-	return time_after(jiffies, since + PEER_ASK_TIME);
+	rds_conn_ask(p->conn);
+	return peer_doubted_for(p->conn) >= PEER_ASK_TIME;
 }
 
 /*
@@ -431,7 +451,7 @@ static bool peer_welcomes(struct rds_path *p, const struct peer_who *who)
 		peer_refuse(p, RDS_LINK_SELF);
 		return false;
 	}
-	if (!peer_is_known(c, who) && (conn_has_links(c, p) || !peer_may_follow(c, who))) {
+	if (!peer_is_known(c, who) && (conn_has_links(c, p) || !peer_may_answer(c, who))) {
 		peer_was_stale(p, who);
 		return false;
 	}
