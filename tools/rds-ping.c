@@ -144,6 +144,8 @@ static int choose_local(void)
 /* Open the socket of a slot on a port of the kernel's choice. */
 static int open_slot(struct slot *slot)
 {
+	/* Whoever ends us does not want our pings sent in the background. */
+	const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
 	struct address local = opt.local;
 	rds_tos_t tos = opt.tos;
 	char text[ADDRESS_TEXT];
@@ -157,6 +159,7 @@ static int open_slot(struct slot *slot)
 	fd = open_rds_socket();
 	if (fd < 0)
 		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	if (bind(fd, &local.any, local.len)) {
 		format_address(&local, text, sizeof(text));
 		if (errno == EADDRNOTAVAIL)
