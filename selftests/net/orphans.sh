@@ -6,7 +6,7 @@
 # messages of closed sockets wait.
 . "$(dirname "$0")/common.sh"
 
-SECONDS_OF_IT=$((8 + 30 * ${RDS_SOAK:-0}))
+SECONDS_OF_IT=8
 MESSAGES=20
 
 # orphans NS MODE ARGUMENTS...
