@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=0 timeout=600
+# vm: nodes=0 timeout=600 soak=5
 #
 # Run each fuzz target for FUZZ_SECONDS (default 60; with RDS_SOAK=minutes its
 # share of them, at least a minute), two at a time, starting

@@ -15,8 +15,8 @@ import tapcases
 
 HOUR = 60
 # Who needs more than the others: the fuzzers, of which those of this machine run beside the guests,
-# and who tries every fault point of whole meetings
-FUZZERS = {"fuzz/run": HOUR, "kfuzz/syscalls": 12, "hostile/wirefuzz": 12, "kfuzz/verbs": 4,
+# and share their hour with the model, and who tries every fault point of whole meetings
+FUZZERS = {"fuzz/run": HOUR * 5 // 6, "kfuzz/syscalls": 12, "hostile/wirefuzz": 12, "kfuzz/verbs": 4,
            "faults/connect": 6}
 # Tests with an end of their own, which care little for their minutes
 STUBBORN = ("faults/module", "faults/netns", "faults/softirq", "hostile/sources", "net/many")
