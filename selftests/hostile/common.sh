@@ -56,6 +56,19 @@ mem_kb() {
 	sed -n "s/^$1: *\([0-9]*\) .*/\1/p" /proc/meminfo
 }
 
+# What is free, kB; what waits for RCU, or for the debugger, is.
+free_kb() {
+	local low=0 now i
+
+	for i in 1 2 3 4 5 6; do
+		slab_objects 'rds_*' >/dev/null
+		now=$(mem_kb MemAvailable)
+		[ "$now" -le "$low" ] || low=$now
+		sleep 0.3
+	done
+	echo "$low"
+}
+
 # watch_memory: note the worst of it from now on, in the background
 watch_memory() {
 	MEM_BEFORE=$(mem_kb MemAvailable)

@@ -35,19 +35,6 @@ flood() {
 	end flood
 }
 
-# What is free, kB; what waits for RCU, or for the debugger, is.
-free_kb() {
-	local low=0 now i
-
-	for i in 1 2 3 4 5 6; do
-		slab_objects 'rds_*' >/dev/null
-		now=$(mem_kb MemAvailable)
-		[ "$now" -le "$low" ] || low=$now
-		sleep 0.3
-	done
-	echo "$low"
-}
-
 # near COUNTED_KB LOST_KB: neither is more than one and a half of the other
 near() {
 	note "counted $1 kB, the machine has $2 kB less"

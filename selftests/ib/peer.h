@@ -158,7 +158,7 @@ static void peer_addresses(void)
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	*peer_last = 10;
 	/* nor has the kernel a connection with one: of a test before this one, to this machine */
-	run_cmd("rmmod rds_rdma 2>/dev/null; modprobe rds_rdma");
+	run_cmd("rmmod rds_rdma 2>/dev/null && modprobe rds_rdma");
 }
 
 /* A peer with an address of its own, the way to @to resolved and queues made. */
