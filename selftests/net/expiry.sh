@@ -88,6 +88,8 @@ n3 sysctl -qw net.rds.max_conns=20
 check "$VISITORS peers pass through a table of 20" visited
 check "they have pushed out no record but their own" repeated 7001 visited
 n3 sysctl -qw net.rds.idle_conn_timeout_ms=60000
+# what a killed program has sent keeps the connections as long as it may go on in the background
+n3 sysctl -qw net.rds.close_timeout_ms=0
 limited=$(counter n3 conn_share)
 check "one user gets half of it" sprayed one 1000 5100 5 10
 check "root is not held up by him" sprayed root 0 5200 1 20
