@@ -152,7 +152,8 @@ static bool rx_admit(struct rds_sock *rs, struct rds_incoming *inc)
 	inc->charged = rx_charge(rds_rs_to_sk(rs), size);
 	inc->spilled = !rds_rx_has_room(rs, inc->charged);
 	if (unlikely(inc->spilled)) {
-		if (!rds_rx_spill(rs, size)) {
+		/* Behind one that was dropped there would be a hole. */
+		if (rs->rx.overrun || !rds_rx_spill(rs, size)) {
 			rx_uncharge(rds_rs_to_sk(rs), size, inc->charged);
 			return false;
 		}
@@ -189,7 +190,7 @@ static void drop_all(const struct rds_sock *rs, struct list_head *list, enum rds
 static bool queue_batch(struct rds_sock *rs, struct rds_rx_batch *b, struct list_head *full)
 {
 	struct rds_incoming *inc, *next;
-	bool tell;
+	bool told = rs->rx.overrun;
 
 	lockdep_assert_held(&rs->rx.lock);
 	list_for_each_entry_safe(inc, next, &b->list, node) {
@@ -197,14 +198,12 @@ static bool queue_batch(struct rds_sock *rs, struct rds_rx_batch *b, struct list
 			list_move_tail(&inc->node, &rs->rx.queue);
 			continue;
 		}
+		rs->rx.overrun = true;
 		list_move_tail(&inc->node, full);
 		b->bytes -= inc->len;
 		b->nr--;
 	}
-	tell = !list_empty(full) && !rs->rx.overrun;
-	if (tell)
-		rs->rx.overrun = true;
-	return tell;
+	return !list_empty(full) && !told;
 }
 
 /**

@@ -67,6 +67,9 @@ if ! ours; then
 	exit
 fi
 setup_pair
+# what a killed program has sent would keep its connections for a while
+n1 sysctl -qw net.rds.close_timeout_ms=0
+n2 sysctl -qw net.rds.close_timeout_ms=0
 limit=$(counter n1 conn_limit)
 expiries=$(counter n1 conn_expired)
 check "max_conns bounds what one socket can create" bounded
