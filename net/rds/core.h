@@ -106,14 +106,14 @@ struct rds_rx {
 	bool overrun;
 	bool congested;
 	bool closed;
-	struct list_head notes;
 	u32 nr_notes;
+	struct list_head notes;
 	struct list_head zrecords;
 	u32 nr_zrecords;
+	int told;
 	atomic64_t cong_wait;
 	atomic64_t cong_ready;
 	atomic_t news;
-	int told;
 };
 
 /* What a socket need not have read to send with zero copy, or operations it wants to hear of. */
@@ -184,6 +184,7 @@ struct rds_sock {
 	struct rds_addr bound;
 	struct rds_transport *trans;
 	struct rds_cong_map *map;
+	struct rds_payload_pool *payload;
 	bool is_bound;
 	bool trans_chosen;
 	bool has_peer;
@@ -194,19 +195,18 @@ struct rds_sock {
 	bool recverr;
 	bool monitor;
 	u8 tos;
-	struct rds_rx rx ____cacheline_aligned_in_smp;	/* senders write elsewhere */
-	spinlock_t addr_lock;
-	struct rds_addr peer;
+	u8 held_bit;
 	u32 scope;
 	int cong_seen;
 	struct rds_rx_trace_so traces;
+	struct rds_rx rx ____cacheline_aligned_in_smp;	/* senders write elsewhere */
+	spinlock_t addr_lock;
+	struct rds_addr peer;
 	struct xarray mrs;
 	atomic_t tx_bytes;
 	atomic_t tx_msgs;
 	struct rds_holder *held_on;
-	struct rds_payload_pool *payload;
-	struct rds_orphan orphan;
-	u8 held_bit;
+	struct rds_orphan *orphan;
 };
 
 static inline struct rds_sock *rds_sk(const struct sock *sk)

@@ -40,8 +40,9 @@ struct rds_orphans {
 };
 
 /**
- * struct rds_orphan - of a socket that is closed and still sends
- * @node: rds_orphans.list, or empty
+ * struct rds_orphan - a socket that is closed and still sends
+ * @rs: the socket, whose @orphan it is, counted
+ * @node: rds_orphans.list
  * @deadline: rds_orphans.deadlines; when its messages are dropped
  * @user: whose orphans it is counted with, or NULL
  * @user_node: rds_orphan_user.socks
@@ -49,6 +50,7 @@ struct rds_orphans {
  * Guarded by rds_orphans.lock.
  */
 struct rds_orphan {
+	struct rds_sock *rs;
 	struct list_head node;
 	struct timerqueue_node deadline;
 	struct rds_orphan_user *user;

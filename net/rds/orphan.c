@@ -43,8 +43,8 @@ static struct rds_orphan_user *user_find(struct rds_orphans *o, kuid_t uid)
 	return NULL;
 }
 
-/* Count @rs for its user; @fresh is his record if he has none.  Return: what is not needed. */
-static struct rds_orphan_user *user_add(struct rds_orphans *o, struct rds_sock *rs,
+/* Count @x for its user; @fresh is his record if he has none.  Return: what is not needed. */
+static struct rds_orphan_user *user_add(struct rds_orphans *o, struct rds_orphan *x,
 					struct rds_orphan_user *fresh)
 {
 	struct rds_orphan_user *u = user_find(o, fresh->uid);
@@ -55,19 +55,18 @@ static struct rds_orphan_user *user_add(struct rds_orphans *o, struct rds_sock *
 		hlist_add_head(&u->node, user_bucket(o, u->uid));
 	}
 	u->nr++;
-	list_add_tail(&rs->orphan.user_node, &u->socks);
-	rs->orphan.user = u;
+	list_add_tail(&x->user_node, &u->socks);
+	x->user = u;
 	return fresh;
 }
 
-static void user_del(struct rds_sock *rs)
+static void user_del(struct rds_orphan *x)
 {
-	struct rds_orphan_user *u = rs->orphan.user;
+	struct rds_orphan_user *u = x->user;
 
 	if (!u)
 		return;
-	list_del(&rs->orphan.user_node);
-	rs->orphan.user = NULL;
+	list_del(&x->user_node);
 	if (--u->nr)
 		return;
 	hlist_del(&u->node);
@@ -86,15 +85,31 @@ static void orphans_arm(struct rds_orphans *o)
 	mod_delayed_work(rds_gc_wq, &o->work, left > 0 ? nsecs_to_jiffies(left) + 1 : 0);
 }
 
-/* The list's reference is the caller's. */
-static void orphan_unlink(struct rds_orphans *o, struct rds_sock *rs)
+/* Return: the socket, with the list's reference. */
+static struct rds_sock *orphan_unlink(struct rds_orphans *o, struct rds_orphan *x)
 {
+	struct rds_sock *rs = x->rs;
+
 	lockdep_assert_held(&o->lock);
-	list_del_init(&rs->orphan.node);
-	timerqueue_del(&o->deadlines, &rs->orphan.deadline);
-	user_del(rs);
+	list_del(&x->node);
+	timerqueue_del(&o->deadlines, &x->deadline);
+	user_del(x);
 	o->nr--;
 	rds_stat_add(orphan_present, -1);
+	rs->orphan = NULL;
+	kfree(x);
+	return rs;
+}
+
+/* Without memory it is waited for that: what was accepted must not be lost for so little. */
+static struct rds_orphan *orphan_alloc(struct rds_sock *rs, unsigned long time)
+{
+	struct rds_orphan *x = kzalloc(sizeof(*x), GFP_KERNEL | __GFP_NOFAIL);
+
+	x->rs = rs;
+	timerqueue_init(&x->deadline);
+	x->deadline.expires = ktime_add_ms(ktime_get(), jiffies_to_msecs(time));
+	return x;
 }
 
 /**
@@ -109,10 +124,10 @@ static void orphan_unlink(struct rds_orphans *o, struct rds_sock *rs)
 void rds_orphan_add(struct rds_sock *rs, unsigned long time)
 {
 	struct rds_orphans *o = &rds_net(sock_net(&rs->sk))->orphans;
+	struct rds_orphan *x = orphan_alloc(rs, time);
 	struct rds_orphan_user *fresh = NULL;
 
 	if (!rs->privileged) {
-		/* So small that it comes; what was accepted must not be lost for it. */
 		fresh = kzalloc(sizeof(*fresh), GFP_KERNEL | __GFP_NOFAIL);
 		fresh->uid = rs->sk.sk_uid;
 		INIT_LIST_HEAD(&fresh->socks);
@@ -121,18 +136,20 @@ void rds_orphan_add(struct rds_sock *rs, unsigned long time)
 	/* Whoever releases the last message from now on waits for the lock, and finds it listed. */
 	if (atomic_read(&rs->tx_msgs) && !o->ending) {
 		sock_hold(&rs->sk);
-		list_add_tail(&rs->orphan.node, &o->list);
-		rs->orphan.deadline.expires = ktime_add_ms(ktime_get(), jiffies_to_msecs(time));
-		if (timerqueue_add(&o->deadlines, &rs->orphan.deadline))
+		rs->orphan = x;
+		list_add_tail(&x->node, &o->list);
+		if (timerqueue_add(&o->deadlines, &x->deadline))
 			orphans_arm(o);
 		if (fresh)
-			fresh = user_add(o, rs, fresh);
+			fresh = user_add(o, x, fresh);
+		x = NULL;
 		o->nr++;
 		rds_stat_inc(orphan_present);
 		rds_stat_inc(orphan_created);
 	}
 	spin_unlock_bh(&o->lock);
 	kfree(fresh);
+	kfree(x);
 }
 
 /**
@@ -147,9 +164,9 @@ void rds_orphan_done(struct rds_sock *rs)
 	bool listed;
 
 	spin_lock_bh(&o->lock);
-	listed = !list_empty(&rs->orphan.node);
+	listed = rs->orphan;
 	if (listed)
-		orphan_unlink(o, rs);
+		orphan_unlink(o, rs->orphan);
 	spin_unlock_bh(&o->lock);
 	if (listed)
 		rds_sock_put(rs);
@@ -169,17 +186,18 @@ struct rds_sock *rds_orphan_excess(struct rds_net *rn, const struct rds_sock *la
 {
 	struct rds_orphans *o = &rn->orphans;
 	struct rds_orphan_user *u = NULL;
+	struct rds_orphan *x = NULL;
 	struct rds_sock *rs = NULL;
 
 	spin_lock_bh(&o->lock);
 	if (!last->privileged)
 		u = user_find(o, last->sk.sk_uid);
 	if (u && u->nr > DIV_ROUND_UP(max, 2))
-		rs = list_first_entry(&u->socks, struct rds_sock, orphan.user_node);
+		x = list_first_entry(&u->socks, struct rds_orphan, user_node);
 	else if (o->nr > max)
-		rs = list_first_entry(&o->list, struct rds_sock, orphan.node);
-	if (rs)
-		orphan_unlink(o, rs);
+		x = list_first_entry(&o->list, struct rds_orphan, node);
+	if (x)
+		rs = orphan_unlink(o, x);
 	spin_unlock_bh(&o->lock);
 	return rs;
 }
@@ -202,8 +220,7 @@ struct rds_sock *rds_orphan_overdue(struct rds_net *rn)
 	spin_lock_bh(&o->lock);
 	first = timerqueue_getnext(&o->deadlines);
 	if (first && (o->ending || ktime_before(first->expires, ktime_get()))) {
-		rs = container_of(first, struct rds_sock, orphan.deadline);
-		orphan_unlink(o, rs);
+		rs = orphan_unlink(o, container_of(first, struct rds_orphan, deadline));
 	} else {
 		orphans_arm(o);
 	}
@@ -230,9 +247,6 @@ void rds_orphan_end(struct rds_net *rn)
  */
 void rds_orphan_init(struct rds_sock *rs)
 {
-	INIT_LIST_HEAD(&rs->orphan.node);
-	INIT_LIST_HEAD(&rs->orphan.user_node);
-	timerqueue_init(&rs->orphan.deadline);
 	rs->privileged = ns_capable_noaudit(sock_net(&rs->sk)->user_ns, CAP_NET_ADMIN);
 }
 
