@@ -114,7 +114,14 @@ def crowd(prefix, victim, count):
         while left > 0:
             left -= len(s.recv(65536)) or sys.exit("the victim closed")
     say("here", len(stay))
-    select.select([], [], [], 600)
+    # and what it asks later
+    links = {s.fileno(): s for s in stay}
+    p = select.epoll()
+    for fd in links:
+        p.register(fd, select.EPOLLIN)
+    while True:
+        for fd, _ in p.poll(600):
+            links[fd].recv(65536) or sys.exit("the victim closed")
 
 
 def histories(prefix, victim, count):
