@@ -46,12 +46,19 @@ static int conns(int fd)
 	return n == 65 ? len / 65 : -1;
 }
 
-/* The peer has reset or closed it. */
+/* The peer has reset or closed it, with at most one frame before, which says that it is us. */
 static bool gone(int fd)
 {
-	char c;
+	char frame[128];
+	ssize_t n, said = 0;
 
-	return poll_for(fd, POLLIN, WAIT_MS) > 0 && recv(fd, &c, 1, MSG_DONTWAIT) <= 0;
+	do {
+		if (poll_for(fd, POLLIN, WAIT_MS) <= 0)
+			return false;
+		n = recv(fd, frame, sizeof(frame), MSG_DONTWAIT);
+		said += n > 0 ? n : 0;
+	} while (n > 0 && said < (ssize_t)sizeof(frame));
+	return n <= 0 && said < (ssize_t)sizeof(frame);
 }
 
 /* Each knock is answered with a reset and counted; no connection is left. */

@@ -143,6 +143,11 @@ class Board:
             name = f"{kernel} {o.test.name}"
             for text, why in zip(o.failures, o.why):
                 lines.append(f"#   FAILED {name}: {text}")
-                lines += ["#     | " + line for line in why]
+                lines += ["#     | " + line for line in dict.fromkeys(why)]
             lines += [f"#   FAILED {name}: {text}" for text in o.reasons]
-        return lines + [f"#   FAILED {note}" for note in self.notes]
+        return lines + [f"#   FAILED {note}" for note in self.notes] + self.failed_names()
+
+    def failed_names(self):
+        """Once more, without their words: they outlive any cut at the end of a log."""
+        return [f"# failed: {kernel} {o.test.name}: {', '.join((o.failures + o.reasons)[:6])}"
+                for kernel, o in self.entries if not o.ok()]
