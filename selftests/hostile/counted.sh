@@ -84,6 +84,11 @@ histories() {
 	return $rc
 }
 
+# What the hoarders' links hold is the machine's again.
+hoarders_gone() {
+	[ "$(n3 ss -Htn '( sport = 16385 or dport = 16385 )' | grep -c fd00:1)" -eq 0 ]
+}
+
 tcp_kb() {
 	awk '$1 == "TCP:" { for (i = 2; i < NF; i++) if ($i == "mem") print $(i + 1) * 4 }' /proc/net/sockstat
 }
@@ -101,8 +106,9 @@ check "a queue of messages in packets full of others" queue 7001 700 3600 28
 check "a queue of large messages" queue 7004 700 60000
 check "messages that were received in part" partial
 end hoard
+busywait 60 hoarders_gone || note "links of the hoarders are left"
 if [[ $RDS_KERNEL != *kasan ]]; then
-	check "a queue of small messages" queue 7002 60000 100
+	check "a queue of small messages" queue 7002 100000 100
 	check "a queue of messages that a slab has no size for" queue 7003 12000 2000
 	check "what is remembered of source ports" histories
 fi

@@ -12,12 +12,12 @@ LAST=$((60 * ${RDS_SOAK:-0}))	# seconds; not before all rounds
 round() {
 	local rc
 
-	make_pair liar victim || return 1
+	make_pair liar victim || { echo "no namespaces" >"$T/liar"; return 1; }
 	ip netns exec liar ss -HKt state listening 'sport = 16385' >/dev/null
 	: >"$T/liar"	# not what the last one said
 	ip netns exec liar "$BIN/rdslies" maps-on-all 10.9.0.1:0 10.9.0.2:0 7000 0 \
 		>"$T/liar" 2>&1 </dev/null &
-	busywait 20 grep -q going "$T/liar" || { show_file "$T/liar"; return 1; }
+	busywait 20 grep -q going "$T/liar" || { kill $!; wait $!; return 1; }
 	sleep "0.0$((RANDOM % 90 + 10))"
 	ip netns del victim
 	wait $!

@@ -283,22 +283,26 @@ static int maps_on_all(void)
 	unsigned int i, k;
 	bool ok = true;
 
+	setlinebuf(stdout);	/* who waits in vain sees how far it came */
 	fds[0] = open_path();
-	if (!greet(fds[0], MAX_PATHS) || read_pong(fds[0]) != MAX_PATHS)
+	puts("path 0");
+	if (!greet(fds[0], MAX_PATHS) || read_pong(fds[0]) != MAX_PATHS) {
+		puts("path 0: no answer to the greeting");
 		return 1;
+	}
 	for (k = 1; k < MAX_PATHS; k++) {
 		fds[k] = peer_dial(&me.from, &me.to, k, 0);
-		if (fds[k] < 0 || !talks(fds[k]))
+		if (fds[k] < 0 || !talks(fds[k])) {
+			printf("path %u: %s\n", k, fds[k] < 0 ? strerror(errno) : "says nothing");
 			return 1;
+		}
 	}
 	for (i = 0; ok; i++) {
 		memset(map, i & 1 ? 0 : 0xff, sizeof(map));
 		for (k = 0; ok && k < MAX_PATHS; k++)
 			ok = put(fds[k], &h, sizeof(h)) && put(fds[k], map, sizeof(map));
-		if (i == 3) {
+		if (i == 3)
 			puts("going");
-			fflush(stdout);
-		}
 	}
 	printf("%u maps\n", i * MAX_PATHS);
 	return i < 4;

@@ -110,7 +110,7 @@ killed() {
 	local before rc again
 
 	before=$(counter - send_retransmitted)
-	n1 "$BIN/rdsmisc" killtcp 100 60 >"$T/kill" 2>&1 </dev/null &
+	n1 "$BIN/rdsmisc" killtcp 100 20 >"$T/kill" 2>&1 </dev/null &
 	local killer=$!
 	zcopy
 	rc=$?
@@ -124,5 +124,5 @@ killed() {
 ktap_header
 setup_pair
 check "$COUNT zero-copy messages, one packet in 20 lost" lossy
-check "$COUNT more, links killed every 100 ms" killed
+check "$COUNT more, links killed every 100 ms for 20 s" killed
 ktap_finish
