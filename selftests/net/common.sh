@@ -232,6 +232,17 @@ has_links() {
 	[ "$(tcp_links "$1")" -ge "$2" ]
 }
 
+# log_from_here: what the kernel says from now on counts; log_since: that.  Lines cannot be counted: the
+# log of a guest that has run for a while is full, and the oldest go.
+log_from_here() {
+	LOG_MARK="from here: $$ $RANDOM$RANDOM"
+	echo "$LOG_MARK" >/dev/kmsg
+}
+
+log_since() {
+	dmesg | sed "1,/$LOG_MARK/d"
+}
+
 # ours: are we testing our own module (and not validating against in-tree)?
 ours() {
 	[ -z "${RDS_REF:-}" ] || [ "${RDS_REF:-0}" = 0 ]

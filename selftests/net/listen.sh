@@ -31,13 +31,8 @@ release() {
 	wait "${!p}" 2>/dev/null
 }
 
-# The log since mark(): what is in it of ours
-mark() {
-	MARK=$(dmesg | wc -l)
-}
-
 logged() {
-	dmesg | tail -n +$((MARK + 1)) | grep 'rds_tcp: ' >"$T/log"
+	log_since | grep 'rds_tcp: ' >"$T/log"
 	show_file "$T/log"
 	grep -q "$1" "$T/log"
 }
@@ -52,7 +47,7 @@ refused() {
 	local rc=0
 
 	hold first nsenter -t 1 -n || return 1
-	mark
+	log_from_here
 	modprobe rds_tcp 2>"$T/refused" && rc=1
 	show_file "$T/refused"
 	loaded rds_tcp && rc=1
@@ -62,7 +57,7 @@ refused() {
 
 loads() {
 	hold second ip netns exec n1 || return 1
-	mark
+	log_from_here
 	modprobe rds_tcp && loaded rds_tcp && ! listens n1 && listens n2
 }
 

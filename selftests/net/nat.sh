@@ -126,12 +126,7 @@ waiting() {
 }
 
 said() {
-	dmesg | tail -n +"$LOG" | grep -q "rds: link.*$1"
-}
-
-# log_from_here: what the kernel says from now on counts
-log_from_here() {
-	LOG=$(($(dmesg | wc -l) + 1))
+	log_since | grep -q "rds: link.*$1"
 }
 
 # n1 and n3 come by one address.
