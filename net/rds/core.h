@@ -547,13 +547,17 @@ void rds_path_push(struct rds_path *p);
 void rds_path_want(struct rds_path *p);
 void rds_path_pong(struct rds_path *p, const struct rds_hdr *h);	/* deliver.c */
 int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport);
+bool rds_path_asks(const struct rds_path *p);
+void rds_path_begin_unacked(struct rds_path *p);
+bool rds_path_is_up(const struct rds_path *p);
+void rds_path_pump_work(struct work_struct *work);
+extern int rds_send_batch_count;
+
+/* settle.c */
 /* Take messages of @rs (to @dport, or all if NULL) off the path. */
 void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, bool lent,
 		    enum rds_drop_reason why, struct list_head *out);
 void rds_path_requeue_sent(struct rds_path *p);
-bool rds_path_is_up(const struct rds_path *p);
-void rds_path_pump_work(struct work_struct *work);
-extern int rds_send_batch_count;
 
 /* state.c */
 void rds_path_init_state(struct rds_path *p);
