@@ -64,14 +64,26 @@ struct rds_sock;
 #define RDS_CAP_SELF		0x100	/* a link from an address to itself has two ends here */
 #define RDS_CAP_AT_ONCE		0x200	/* start() needs nobody else: who sends makes the link */
 
+/* rds_message.where */
+enum rds_message_where {
+	RDS_MSG_OFF,	/* not on a path (any more) */
+	RDS_MSG_QUEUED,	/* not taken by the transport, or to be sent again */
+	RDS_MSG_SENT	/* taken, and not acknowledged */
+};
+
 /**
  * struct rds_message - one message on its way out
  * @ref: references: path queue, transport in flight, sender
  * @node: membership in a path's queue, its sent list or a local list (path->lock)
+ * @own: rds_sock.tx_list of @rs until it is settled, also if @rs is NULL because it was taken back
+ *	(that of @pin, rds_sock.tx_lock); of the kernel's own: rds_path.controls (path->lock)
+ * @path: the path it was queued on last (path->lock)
+ * @where: which list of the path it is on (path->lock)
  * @rs: sending socket, counted; NULL for pings and pongs of the kernel, and once it was taken
  *	back while the transport may still read its pages
  * @control: a ping or pong of the kernel
- * @seq: sequence number, fixed when queued
+ * @early: queued on path 0 before others were used (path->lock)
+ * @seq: sequence number, fixed when the transport takes it for the first time; 0 = not yet
  * @ack_pos: set by rds_path_pull(): the position, in the transport's own monotonic unit, at
  *	which the message is acknowledged
  * @len: payload bytes
@@ -90,6 +102,8 @@ struct rds_sock;
 struct rds_message {
 	refcount_t ref;
 	struct list_head node;
+	struct list_head own;
+	struct rds_path *path;
 	struct rds_sock *rs;
 	u64 seq;
 	u64 ack_pos;
@@ -99,6 +113,8 @@ struct rds_message {
 	u16 dport;
 	u8 flags;
 	bool control;
+	u8 where;
+	bool early;
 	u16 nr_bvec;
 	u8 ext[16];
 	struct rds_pin *pin;

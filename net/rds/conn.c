@@ -142,6 +142,7 @@ struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index)
 	rds_message_settle_outside(&p->lock);
 	INIT_LIST_HEAD(&p->queue);
 	INIT_LIST_HEAD(&p->sent);
+	INIT_LIST_HEAD(&p->controls);
 	INIT_LIST_HEAD(&p->held_node);
 	rds_conn_remember(p);
 	mutex_init(&p->link);
@@ -273,7 +274,7 @@ static void conn_destroy(struct rds_conn *c)
 		if (!c->paths[i])
 			continue;
 		rds_path_reap(c->paths[i]);
-		rds_path_purge(c->paths[i], NULL, NULL, false, RDS_DROP_EXPIRED, &left);
+		rds_path_empty(c->paths[i], RDS_DROP_EXPIRED, &left);
 	}
 	rds_op_finish(&left, RDS_RDMA_DROPPED);
 	rds_message_settle(&left);

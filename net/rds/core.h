@@ -169,6 +169,8 @@ struct rds_sock_entry {
  * @traces: SO_RDS_MSG_RXPATH_LATENCY, nr and positions; socket lock writes, READ_ONCE reads
  * @tx_bytes: payload bytes queued and not acknowledged
  * @tx_msgs: messages queued and not acknowledged
+ * @tx_lock: guards @tx_list; inside rds_path.lock
+ * @tx_list: these messages, by rds_message.own, those to one path in order
  * @mrs: xarray: key -> struct rds_mr, memory regions (its own lock, _bh)
  * @held_bit: its bit of rds_path.held_for, others may have the same; immutable
  * @held_on: where a message of this socket may be held back, or NULL; xchg() to take
@@ -205,6 +207,8 @@ struct rds_sock {
 	struct xarray mrs;
 	atomic_t tx_bytes;
 	atomic_t tx_msgs;
+	spinlock_t tx_lock;
+	struct list_head tx_list;
 	struct rds_holder *held_on;
 	struct rds_orphan *orphan;
 };
@@ -319,10 +323,15 @@ struct rds_conn_key {
  * @action: what the control work has to do next (START, ADOPT or STOP; STOP stays until it
  *	is complete), else NONE
  * @epoch: incarnation of the link; bumped by START and ADOPT
- * @queue: messages accepted and not yet taken by the transport, in sequence
+ * @queue: messages to be sent again, in sequence, then those not yet taken by the transport
  * @sent: messages taken by the transport and not yet acknowledged, in sequence
+ * @controls: kernel pings and pongs on @queue and @sent
  * @nr_queued: messages on @queue
- * @next_tx: sequence of the next message to be queued
+ * @nr_sent: messages on @sent
+ * @acked: how far the peer has acknowledged on this link, in the unit of rds_message.ack_pos
+ * @unsettled: there are more messages below @acked than were settled at once; peeked at unlocked
+ * @nr_early: messages on @queue and @sent that were queued before other paths were used
+ * @next_tx: sequence of the next message that the transport takes for the first time
  * @last_data: sequence of the last one that was not the kernel's own, 0 = none so far
  * @next_rx: sequence expected next
  * @rx_gen: generation of the peer instance @next_rx belongs to, 0 = not known
@@ -336,7 +345,7 @@ struct rds_conn_key {
  * @folded: its messages go by path 0 (rds_mprds_fold_path()), for good
  * @rx_as: path whose messages the link brings, if not this one's (rds_mprds_repair())
  * @up_since: jiffies of the last transition to UP
- * @nr_control: kernel pings and pongs on @queue and @sent; peeked at unlocked
+ * @nr_control: length of @controls; peeked at unlocked
  * @unacked_packets: messages until an acknowledgment is asked for
  * @unacked_bytes: bytes until an acknowledgment is asked for
  * @link: serialises start, stop and send; taken in process context only
@@ -368,8 +377,12 @@ struct rds_path {
 	enum rds_action action;
 	u32 epoch;
 	u32 nr_queued;
+	u32 nr_sent;
+	u32 nr_early;
 	struct list_head queue;
 	struct list_head sent;
+	struct list_head controls;
+	u64 acked;
 	u64 next_tx;
 	u64 last_data;
 	u64 next_rx;
@@ -380,6 +393,7 @@ struct rds_path {
 	bool parked;
 	bool adopted, welcome;
 	bool folded;
+	bool unsettled;
 	u16 peer_port;
 	struct rds_path *rx_as;
 	unsigned long up_since;
@@ -442,14 +456,13 @@ struct rds_path {
  * @dead: being destroyed: no path is added, no work queued
  * @closing: senders and new links have to wait whether it goes (expire.c); @setup to write
  * @going: it goes; @setup
- * @fanout_seq: path 0 must be acknowledged below this before other paths send
  * @fanout_open: other paths may send
  * @repairing: messages are being given to other paths (mprds_repair()); read under a path's lock
  * @fold: the peer does not pair path indices any more: our messages go by path 0, for good
  * @pings: handshake pings on path 0's present link
  * @pongs: how many are answered; read unlocked, as @fence
  * @fence: so many must be before @fanout_open
- * @pinged_at: path 0's next sequence before the last one was queued
+ * @pinged_at: sequence of the last one that path 0's transport took (path[0].lock)
  * @npaths: paths in use; 0 = unknown; release-stored under lock and path[0].lock
  * @tx_paths: paths our own messages are spread over; 0 = unknown; likewise
  * @way: path + 1 of our source ports with this remainder, 0 = none yet; kept once set
@@ -494,7 +507,6 @@ struct rds_conn {
 	u32 who_gen, who_name;
 	unsigned long doubt_since;
 	bool dead;
-	u64 fanout_seq;
 	bool fanout_open, repairing, fold;
 	u8 pings, pongs, fence;
 	u64 pinged_at;
@@ -554,6 +566,9 @@ void rds_path_pump_work(struct work_struct *work);
 extern int rds_send_batch_count;
 
 /* settle.c */
+void rds_path_leave(struct rds_path *p, struct rds_message *m, struct list_head *list);
+void rds_path_settle_rest(struct rds_path *p);
+void rds_path_empty(struct rds_path *p, enum rds_drop_reason why, struct list_head *out);
 /* Take messages of @rs (to @dport, or all if NULL) off the path. */
 void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, bool lent,
 		    enum rds_drop_reason why, struct list_head *out);

@@ -242,17 +242,12 @@ void rds_conn_remember(struct rds_path *p)
 /* ---- who goes ---------------------------------------------------------------------- */
 
 /*
- * Something that a user waits for?  The kernel's own pings and pongs, of which there are
- * RDS_MAX_CONTROL at most, keep no connection: a peer could have them made, and not take them.
+ * Something that a user waits for?  The kernel's own pings and pongs keep no connection: a peer
+ * could have them made, and not take them.
  */
-static bool has_messages(const struct list_head *list)
+static bool has_messages(const struct rds_path *p)
 {
-	const struct rds_message *m;
-
-	list_for_each_entry(m, list, node)
-		if (!m->control)
-			return true;
-	return false;
+	return p->nr_queued + p->nr_sent > p->nr_control;
 }
 
 /* The peer may have sent on that link already. */
@@ -267,7 +262,7 @@ static bool path_is_idle(struct rds_path *p, bool answered)
 	bool idle;
 
 	spin_lock_bh(&p->lock);
-	idle = !p->parked && !has_messages(&p->queue) && !has_messages(&p->sent);
+	idle = !p->parked && !has_messages(p);
 	if (answered && (p->state == RDS_UP || rds_state_is_stopping(p->state) ||
 			 path_adopts(p)))
 		idle = false;

@@ -192,6 +192,7 @@ static void conn_messages(struct rds_conn *c, void *arg)
 	struct walk *w = arg;
 	struct rds_message *m;
 	struct rds_path *p;
+	u64 next;
 	int i;
 
 	if (!conn_listed(w, c))
@@ -201,10 +202,11 @@ static void conn_messages(struct rds_conn *c, void *arg)
 		if (!p)
 			continue;
 		spin_lock_bh(&p->lock);
+		next = p->next_tx;
 		list_for_each_entry(m, w->src->arg == LIST_SENT ? &p->sent : &p->queue, node) {
-			/* Not those that were taken back. */
+			/* Not those that were taken back.  What has no number gets that one. */
 			if (m->rs || m->control)
-				message_record(w, m->seq, m->len, &c->key.laddr, m->sport,
+				message_record(w, m->seq ?: next++, m->len, &c->key.laddr, m->sport,
 					       &c->key.faddr, m->dport, c->key.tos);
 		}
 		spin_unlock_bh(&p->lock);
@@ -223,7 +225,6 @@ static void path_record(struct walk *w, struct rds_path *p)
 		.npaths = READ_ONCE(c->npaths),
 		.flags = path_flags(p),
 	};
-	struct list_head *pos;
 
 	strscpy((char *)rec.transport, c->key.trans->name, sizeof(rec.transport));
 	spin_lock_bh(&p->lock);
@@ -231,8 +232,7 @@ static void path_record(struct walk *w, struct rds_path *p)
 	rec.next_tx_seq = p->next_tx;
 	rec.next_rx_seq = p->next_rx;
 	rec.nr_queued = p->nr_queued;
-	list_for_each(pos, &p->sent)
-		rec.nr_sent++;
+	rec.nr_sent = p->nr_sent;
 	rec.epoch = p->epoch;
 	rec.backoff_ms = jiffies_to_msecs(p->backoff);
 	spin_unlock_bh(&p->lock);

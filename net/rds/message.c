@@ -25,6 +25,7 @@ static struct rds_message *message_alloc(size_t extra, gfp_t gfp)
 	memset(m, 0, sizeof(*m));
 	refcount_set(&m->ref, 1);
 	INIT_LIST_HEAD(&m->node);
+	INIT_LIST_HEAD(&m->own);
 	return m;
 }
 
@@ -396,6 +397,36 @@ static void settle_begins(void) { }
 void rds_message_settle_outside(spinlock_t *lock) { }
 #endif
 
+/* Whose list it is on.  Once it has left its path, nobody changes that. */
+static struct rds_sock *message_owner(const struct rds_message *m)
+{
+	if (list_empty(&m->own))
+		return NULL;
+	return m->rs ?: m->pin->rs;
+}
+
+/* Messages that left a path leave the lists of their sockets; each lock is taken once for a run. */
+static void message_disown(struct list_head *list)
+{
+	struct rds_sock *rs, *locked = NULL;
+	struct rds_message *m;
+
+	list_for_each_entry(m, list, node) {
+		rs = message_owner(m);
+		if (!rs)
+			continue;
+		if (rs != locked) {
+			if (locked)
+				spin_unlock_bh(&locked->tx_lock);
+			spin_lock_bh(&rs->tx_lock);
+			locked = rs;
+		}
+		list_del_init(&m->own);
+	}
+	if (locked)
+		spin_unlock_bh(&locked->tx_lock);
+}
+
 /**
  * rds_message_settle() - finish messages that left a path
  * @list: messages taken off a path's lists, with the path's references; emptied
@@ -412,6 +443,7 @@ void rds_message_settle(struct list_head *list)
 	u32 bytes = 0, msgs = 0;
 
 	settle_begins();
+	message_disown(list);
 	list_for_each_entry_safe(m, next, list, node) {
 		list_del_init(&m->node);
 		if (m->rs && m->rs != rs) {
@@ -452,6 +484,7 @@ void rds_message_settle_parted(struct list_head *list, struct rds_sock *rs)
 	u32 bytes = 0, msgs = 0, n;
 	struct rds_message *m;
 
+	message_disown(list);
 	list_for_each_entry(m, list, node) {
 		if (m->rs != rs || m->op)
 			continue;

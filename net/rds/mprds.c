@@ -22,6 +22,8 @@
 #define FEW_GREETINGS	3
 /* How long links may be faster than the answer. */
 #define GREETING_TIME	(5 * HZ)
+/* Messages that are given to path 0 under one hold of the locks. */
+#define FOLD_CHUNK	256
 /* Pause before paths are allocated again after a shortage of memory. */
 #define MPRDS_RETRY_DELAY	(HZ / 20 + 1)
 
@@ -123,15 +125,12 @@ static bool fanout_answered(const struct rds_conn *c)
 static bool fanout_done(struct rds_conn *c)
 {
 	struct rds_path *p0 = c->paths[0];
-	struct rds_message *m;
 	bool done;
 
 	if (!fanout_answered(c))
 		return false;
 	spin_lock_bh(&p0->lock);
-	m = list_first_entry_or_null(&p0->sent, struct rds_message, node) ?:
-	    list_first_entry_or_null(&p0->queue, struct rds_message, node);
-	done = !m || m->seq >= c->fanout_seq;
+	done = !p0->nr_early;
 	spin_unlock_bh(&p0->lock);
 	return done;
 }
@@ -244,9 +243,6 @@ static void mprds_greet(struct rds_path *p)
 		return;
 	if (counted) {
 		spin_lock_bh(&c->lock);
-		spin_lock_nested(&p->lock, SINGLE_DEPTH_NESTING);
-		c->pinged_at = p->next_tx;
-		spin_unlock(&p->lock);
 		c->pings++;
 		spin_unlock_bh(&c->lock);
 	}
@@ -269,8 +265,8 @@ static void mprds_forget_pings(struct rds_path *p)
 	WRITE_ONCE(c->pongs, 0);
 	/* Those that were queued and not sent go by this one. */
 	spin_lock_nested(&p->lock, SINGLE_DEPTH_NESTING);
-	list_for_each_entry(m, &p->queue, node)
-		c->pings += m->control && m->sport == RDS_PORT_PROBE;
+	list_for_each_entry(m, &p->controls, own)
+		c->pings += m->where == RDS_MSG_QUEUED && m->sport == RDS_PORT_PROBE;
 	spin_unlock(&p->lock);
 	if (c->fence)
 		smp_store_release(&c->fence, c->pings + 1);	/* after pongs, fewer now */
@@ -443,15 +439,39 @@ static unsigned int mprds_tx_paths(const struct rds_conn *c, unsigned int n)
 }
 
 /*
- * May the peer's TCP have messages of path 0 that its RDS has not read?  Those in front of an
- * answered ping it has.  Locks of the connection and of path 0 held.
+ * May the peer's TCP have messages of path 0 that its RDS has not read, now or soon?  Those in
+ * front of an answered ping it has.  Locks of the connection and of path 0 held.
  */
 static bool mprds_maybe_unread(const struct rds_conn *c)
 {
 	const struct rds_path *p0 = c->paths[0];
 
-	return p0->last_data && (p0->last_data >= c->pinged_at || c->pongs < c->pings) &&
-	       READ_ONCE(c->rn->sysctl.ping_enable);
+	if (!READ_ONCE(c->rn->sysctl.ping_enable))
+		return false;
+	return p0->nr_early ||
+	       (p0->last_data && (p0->last_data > c->pinged_at || c->pongs < c->pings));
+}
+
+/* Some of a path's messages go to path 0; locks of both held.  True when none is left. */
+static bool fold_some(struct rds_path *p, struct rds_path *p0)
+{
+	struct rds_message *m, *next;
+	unsigned int n = 0;
+
+	list_for_each_entry_safe(m, next, &p->queue, node) {
+		if (m->control)
+			continue;
+		if (n++ == FOLD_CHUNK)
+			return false;
+		list_move_tail(&m->node, &p0->queue);
+		WRITE_ONCE(m->path, p0);
+		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
+		WRITE_ONCE(p0->nr_queued, p0->nr_queued + 1);
+		m->flags &= ~RDS_FLAG_RETRANSMITTED;
+		m->seq = 0;
+	}
+	WRITE_ONCE(p->folded, true);
+	return true;
 }
 
 /**
@@ -468,32 +488,20 @@ static bool mprds_maybe_unread(const struct rds_conn *c)
 void rds_mprds_fold_path(struct rds_path *p)
 {
 	struct rds_path *p0 = p->conn->paths[0];
-	struct rds_message *m, *next;
-	bool sent, silent;
+	bool sent, silent, done;
 
 	if (!p->index || !READ_ONCE(p->conn->fold) || READ_ONCE(p->folded))
 		return;
-	/* path[0].lock nests in those of the others here, and nowhere the other way round. */
-	spin_lock_bh(&p->lock);
-	spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
-	sent = !list_empty(&p->sent);
-	silent = p->state != RDS_UP || !p->rx_frames;
-	list_for_each_entry_safe(m, next, &p->queue, node) {
-		if (sent)
-			break;
-		if (!m->rs)
-			continue;
-		list_move_tail(&m->node, &p0->queue);
-		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
-		WRITE_ONCE(p0->nr_queued, p0->nr_queued + 1);
-		m->flags &= ~RDS_FLAG_RETRANSMITTED;
-		m->seq = p0->next_tx++;
-		p0->last_data = m->seq;
-	}
-	if (!sent)
-		WRITE_ONCE(p->folded, true);
-	spin_unlock(&p0->lock);
-	spin_unlock_bh(&p->lock);
+	do {
+		/* path[0].lock nests in those of the others here, nowhere the other way round. */
+		spin_lock_bh(&p->lock);
+		spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
+		sent = !list_empty(&p->sent);
+		silent = p->state != RDS_UP || !p->rx_frames;
+		done = sent || fold_some(p, p0);
+		spin_unlock(&p0->lock);
+		spin_unlock_bh(&p->lock);
+	} while (!done);
 	if (sent) {
 		if (silent)
 			rds_path_reset(p);
@@ -516,19 +524,18 @@ static void mprds_publish(struct rds_conn *c, unsigned int n)
 	spin_lock_bh(&c->lock);
 	/*
 	 * path[0].lock nests here: a message enqueued on path 0 with the old count is
-	 * either below fanout_seq or refused by rds_path_enqueue().
+	 * either counted in nr_early or refused by rds_path_enqueue().
 	 */
 	spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
 	if (c->tx_paths <= 1 && tx > 1) {
-		c->fanout_seq = p0->next_tx;
 		ask = mprds_maybe_unread(c);
 		WRITE_ONCE(c->fence, ask ? c->pings + 1 : 0);
 		smp_store_release(&c->fanout_open,	/* after fence */
-				  !ask && list_empty(&p0->queue) && list_empty(&p0->sent));
+				  !ask && !p0->nr_early);
 	}
 	smp_store_release(&c->npaths, n);	/* after paths[] */
 	if (c->tx_paths <= 1)
-		smp_store_release(&c->tx_paths, tx);	/* after paths[] and fanout_seq */
+		smp_store_release(&c->tx_paths, tx);	/* after paths[] and fanout_open */
 	spin_unlock(&p0->lock);
 	spin_unlock_bh(&c->lock);
 	if (ask) {

@@ -62,8 +62,37 @@ static void path_count_unacked(struct rds_path *p, struct rds_message *m)
 	rds_stat_inc(send_ack_required);
 }
 
+/* Who may take it back, or forget it, finds it without looking through the queue. */
+static void path_own(struct rds_path *p, struct rds_message *m)
+{
+	m->path = p;
+	m->where = RDS_MSG_QUEUED;
+	if (m->control) {
+		list_add_tail(&m->own, &p->controls);
+		p->nr_control++;
+		return;
+	}
+	spin_lock(&m->rs->tx_lock);
+	list_add_tail(&m->own, &m->rs->tx_list);
+	spin_unlock(&m->rs->tx_lock);
+}
+
+/*
+ * The transport takes the message for the first time.  Not before: what is queued later may go
+ * earlier.  path->lock held.
+ */
+static void path_number(struct rds_path *p, struct rds_message *m)
+{
+	m->seq = p->next_tx++;
+	if (!m->control)
+		p->last_data = m->seq;
+	else if (m->sport == RDS_PORT_PROBE && !p->index)
+		p->conn->pinged_at = m->seq;
+	path_count_unacked(p, m);
+}
+
 /**
- * rds_path_enqueue() - number a message and put it on the queue
+ * rds_path_enqueue() - put a message on the queue
  * @p: the path
  * @m: the message; its reference passes to the path on success
  * @npaths: path count @p was chosen with
@@ -84,13 +113,11 @@ int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npa
 	} else if (m->control && p->nr_control >= RDS_MAX_CONTROL) {
 		err = -ENOBUFS;
 	} else {
-		m->seq = p->next_tx++;
-		if (!m->control)
-			p->last_data = m->seq;
-		path_count_unacked(p, m);
+		m->early = m->rs && npaths <= 1;
+		p->nr_early += m->early;
 		list_add_tail(&m->node, &p->queue);
+		path_own(p, m);
 		WRITE_ONCE(p->nr_queued, p->nr_queued + 1);
-		p->nr_control += m->control;
 		trace_rds_enqueue(p, m);
 	}
 	spin_unlock_bh(&p->lock);
@@ -278,6 +305,8 @@ void rds_path_pump_work(struct work_struct *work)
 	if (!rds_path_is_up(p))
 		return;
 	mutex_lock(&p->link);
+	if (READ_ONCE(p->unsettled))
+		rds_path_settle_rest(p);
 	emptied = pump_locked(p, NULL);
 	mutex_unlock(&p->link);
 	smp_mb();	/* as in rds_path_pump() */
@@ -361,6 +390,10 @@ struct rds_message *rds_path_pull(struct rds_path *p, u64 *end)
 		m = list_first_entry_or_null(&p->queue, struct rds_message, node);
 	if (m) {
 		list_move_tail(&m->node, &p->sent);
+		m->where = RDS_MSG_SENT;
+		p->nr_sent++;
+		if (!m->seq)
+			path_number(p, m);
 		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
 		if (end)
 			*end += RDS_HDR_LEN + m->len;

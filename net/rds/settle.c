@@ -3,28 +3,127 @@
  * How messages leave a path: acknowledged, put back, taken back.
  *
  * What is taken off goes to a local list under path->lock and is settled afterwards without locks.
+ * How many there are is up to users and peers, so no function here takes or looks at more than
+ * SETTLE_CHUNK of them without letting go of the lock.
  */
 #include "core.h"
 #include "trace.h"
+
+/* Messages for which a path's lock is held. */
+#define SETTLE_CHUNK		256
+/* Messages that an acknowledgment settles where it arrives, perhaps in softirq. */
+#define SETTLE_AT_ONCE		1024
+
+/**
+ * rds_path_leave() - a message is on the path no more
+ * @p: the path, its lock held
+ * @m: the message
+ * @list: gets it, to be settled without locks
+ */
+void rds_path_leave(struct rds_path *p, struct rds_message *m, struct list_head *list)
+{
+	list_move_tail(&m->node, list);
+	if (m->where == RDS_MSG_QUEUED)
+		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
+	else
+		p->nr_sent--;
+	m->where = RDS_MSG_OFF;
+	p->nr_early -= m->early;
+	m->early = false;
+	if (m->control) {
+		p->nr_control--;
+		list_del_init(&m->own);
+	}
+}
+
+/* What the peer has, and the transport has let go of; p->lock held.  Return: how many. */
+static u32 take_acked(struct rds_path *p, struct list_head *done)
+{
+	struct rds_message *m, *next;
+	u32 nr = 0;
+
+	list_for_each_entry_safe(m, next, &p->sent, node) {
+		if (m->ack_pos > p->acked || nr == SETTLE_CHUNK)
+			break;
+		if (rds_op_holds(m))	/* not many: ib/ops.c */
+			continue;
+		rds_path_leave(p, m, done);
+		nr++;
+	}
+	return nr;
+}
 
 /*
  * What the peer got by the link before, and says so before it is repeated on this one; p->lock
  * held.  Return: how many went to @done.
  */
-static u32 path_take_repeated(struct rds_path *p, u64 pos, struct list_head *done)
+static u32 take_repeated(struct rds_path *p, struct list_head *done)
 {
 	struct rds_message *m, *next;
 	u32 nr = 0;
 
 	list_for_each_entry_safe(m, next, &p->queue, node) {
-		if (!(m->flags & RDS_FLAG_RETRANSMITTED) || m->ack_pos > pos || rds_op_pending(m))
+		if (!(m->flags & RDS_FLAG_RETRANSMITTED) || m->ack_pos > p->acked ||
+		    rds_op_pending(m) || nr == SETTLE_CHUNK)
 			break;
-		list_move_tail(&m->node, done);
-		p->nr_control -= m->control;
+		rds_path_leave(p, m, done);
 		nr++;
 	}
-	WRITE_ONCE(p->nr_queued, p->nr_queued - nr);
 	return nr;
+}
+
+/* One hold of the lock: how many messages were settled.  A new @pos counts for @epoch only. */
+static u32 settle_some(struct rds_path *p, u32 epoch, u64 pos)
+{
+	LIST_HEAD(done);
+	u32 nr;
+
+	spin_lock_bh(&p->lock);
+	if (epoch == p->epoch)
+		p->acked = max(p->acked, pos);
+	nr = take_acked(p, &done);
+	/* Sequences are the same on each link. */
+	if (nr < SETTLE_CHUNK && rds_path_asks(p))
+		nr += take_repeated(p, &done);
+	if (nr)
+		trace_rds_ack(p, p->acked, nr);
+	/* Answers acknowledge all there is: no need to ask for a frame of its own. */
+	if (nr && !p->nr_sent && rds_path_asks(p))
+		rds_path_begin_unacked(p);
+	spin_unlock_bh(&p->lock);
+	rds_message_settle(&done);
+	return nr;
+}
+
+/* About @most messages that were acknowledged, at most.  True if there may be more. */
+static bool settle(struct rds_path *p, u32 epoch, u64 pos, u32 most)
+{
+	u32 nr, all = 0;
+
+	do {
+		nr = settle_some(p, epoch, pos);
+		all += nr;
+	} while (nr >= SETTLE_CHUNK && all < most);
+	if (!all)
+		return false;
+	if (!p->index)
+		rds_mprds_path0_acked(p->conn);
+	else
+		rds_mprds_fold_path(p);
+	return nr >= SETTLE_CHUNK;
+}
+
+/**
+ * rds_path_settle_rest() - finish all messages that the peer has acknowledged
+ * @p: the path
+ *
+ * Context: process.
+ */
+void rds_path_settle_rest(struct rds_path *p)
+{
+	WRITE_ONCE(p->unsettled, false);
+	while (settle(p, 0, 0, SETTLE_AT_ONCE))
+		cond_resched();
 }
 
 /**
@@ -33,63 +132,70 @@ static u32 path_take_repeated(struct rds_path *p, u64 pos, struct list_head *don
  * @epoch: epoch of the link
  * @pos: position, in the unit of rds_message.ack_pos
  *
+ * If that is very much the path's work does the rest: the caller may be a softirq.
+ *
  * Context: any.
  */
 void rds_path_acked(struct rds_path *p, u32 epoch, u64 pos)
 {
-	struct rds_message *m, *next;
-	LIST_HEAD(done);
-	u32 nr = 0;
-
-	spin_lock_bh(&p->lock);
-	if (epoch == p->epoch) {
-		list_for_each_entry_safe(m, next, &p->sent, node) {
-			if (m->ack_pos > pos)
-				break;
-			if (rds_op_holds(m))
-				continue;
-			list_move_tail(&m->node, &done);
-			p->nr_control -= m->control;
-			nr++;
-		}
-		/* Sequences are the same on each link. */
-		if (rds_path_asks(p))
-			nr += path_take_repeated(p, pos, &done);
-		if (nr)
-			trace_rds_ack(p, pos, nr);
-		/* Answers acknowledge all there is: no need to ask for a frame of its own. */
-		if (nr && list_empty(&p->sent) && rds_path_asks(p))
-			rds_path_begin_unacked(p);
-	}
-	spin_unlock_bh(&p->lock);
-	if (!nr)
+	if (!settle(p, epoch, pos, SETTLE_AT_ONCE))
 		return;
-	rds_message_settle(&done);
-	if (!p->index)
-		rds_mprds_path0_acked(p->conn);
-	else
-		rds_mprds_fold_path(p);
+	WRITE_ONCE(p->unsettled, true);
+	rds_path_kick(p);
 }
 
 static bool message_is_handshake(const struct rds_message *m)
 {
-	return m->control && (m->sport == RDS_PORT_PROBE || m->dport == RDS_PORT_PROBE);
+	return m->sport == RDS_PORT_PROBE || m->dport == RDS_PORT_PROBE;
 }
 
-/* The next link begins with a handshake of its own; p->lock held.  Return: how many went. */
-static u32 drop_handshake(struct rds_path *p, struct list_head *list, struct list_head *drop)
+/* The next link begins with a handshake of its own; p->lock held. */
+static void drop_handshakes(struct rds_path *p, struct list_head *drop)
 {
 	struct rds_message *m, *next;
-	u32 nr = 0;
 
-	list_for_each_entry_safe(m, next, list, node) {
-		if (!message_is_handshake(m))
-			continue;
-		list_move_tail(&m->node, drop);
-		p->nr_control--;
-		nr++;
+	list_for_each_entry_safe(m, next, &p->controls, own)
+		if (message_is_handshake(m))
+			rds_path_leave(p, m, drop);
+}
+
+/* From the sent list back to the queue, or to @drop; p->lock held.  True if it is sent again. */
+static bool requeue_one(struct rds_path *p, struct rds_message *m, struct list_head *drop)
+{
+	if (!rds_op_requeue(m)) {
+		m->op->taken = true;
+		rds_drop_message(p, m, RDS_DROP_OP);
+		rds_path_leave(p, m, drop);
+		return false;
 	}
-	return nr;
+	if (!m->rs && !m->control) {
+		rds_path_leave(p, m, drop);
+		return false;
+	}
+	m->flags |= RDS_FLAG_RETRANSMITTED;
+	if (rds_path_asks(p))
+		m->flags |= RDS_FLAG_ACK_REQUIRED;
+	m->where = RDS_MSG_QUEUED;
+	list_move(&m->node, &p->queue);
+	p->nr_sent--;
+	WRITE_ONCE(p->nr_queued, p->nr_queued + 1);
+	return true;
+}
+
+/* The newest first, each before the one before: how many are sent again.  False at the end. */
+static bool requeue_some(struct rds_path *p, struct list_head *drop, u32 *nr)
+{
+	unsigned int n;
+	bool more;
+
+	spin_lock_bh(&p->lock);
+	for (n = 0; n < SETTLE_CHUNK && !list_empty(&p->sent); n++)
+		*nr += requeue_one(p, list_last_entry(&p->sent, struct rds_message, node), drop);
+	more = !list_empty(&p->sent);
+	if (!more)
+		p->acked = 0;
+	spin_unlock_bh(&p->lock);
+	return more;
 }
 
 /**
@@ -98,36 +204,19 @@ static u32 drop_handshake(struct rds_path *p, struct list_head *list, struct lis
  *
  * Handshake messages are dropped, also those that were not sent yet.  So are messages that
  * were taken back: TCP does not read their pages any more; and those whose operation may have
- * been executed.
+ * been executed.  Nobody sends or acknowledges meanwhile.
  */
 void rds_path_requeue_sent(struct rds_path *p)
 {
-	struct rds_message *m, *next;
 	LIST_HEAD(drop);
 	u32 nr = 0;
 
+	rds_path_settle_rest(p);
 	spin_lock_bh(&p->lock);
-	drop_handshake(p, &p->sent, &drop);
-	WRITE_ONCE(p->nr_queued, p->nr_queued - drop_handshake(p, &p->queue, &drop));
-	list_for_each_entry_safe(m, next, &p->sent, node) {
-		if (!rds_op_requeue(m)) {
-			m->op->taken = true;
-			rds_drop_message(p, m, RDS_DROP_OP);
-			list_move_tail(&m->node, &drop);
-			continue;
-		}
-		if (!m->rs && !m->control) {
-			list_move_tail(&m->node, &drop);
-			continue;
-		}
-		m->flags |= RDS_FLAG_RETRANSMITTED;
-		if (rds_path_asks(p))
-			m->flags |= RDS_FLAG_ACK_REQUIRED;
-		nr++;
-	}
-	list_splice_init(&p->sent, &p->queue);
-	WRITE_ONCE(p->nr_queued, p->nr_queued + nr);
+	drop_handshakes(p, &drop);
 	spin_unlock_bh(&p->lock);
+	while (requeue_some(p, &drop, &nr))
+		cond_resched();
 	rds_stat_add(send_retransmitted, nr);
 	rds_op_finish(&drop, RDS_RDMA_DROPPED);
 	rds_message_settle(&drop);
@@ -135,28 +224,91 @@ void rds_path_requeue_sent(struct rds_path *p)
 		rds_mprds_path0_acked(p->conn);
 }
 
-static bool purge_matches(const struct rds_message *m, const struct rds_sock *rs,
-			  const u16 *dport, bool lent)
-{
-	return !rs || (m->rs == rs && (!dport || m->dport == *dport) &&
-		       (!lent || m->pin || m->op));
-}
+/**
+ * struct purge - a socket takes messages back from a path
+ * @rs: the socket, held
+ * @dport: only those to this port, or NULL
+ * @lent: only those with memory of the application
+ * @why: reason
+ * @out: gets them
+ * @here: how far the socket's list was looked through; a message on no path
+ * @bytes: payload of messages that stay on the path, but not the socket's
+ * @left: their number
+ * @puts: references to the socket to be dropped for them
+ */
+struct purge {
+	struct rds_sock *rs;
+	const u16 *dport;
+	bool lent;
+	enum rds_drop_reason why;
+	struct list_head *out;
+	struct rds_message *here;
+	u32 bytes, left, puts;
+};
 
 /* A message that stays has a completion to come: for a socket that is closed no more. */
-static u32 purge_pin(struct rds_pin *pin, struct rds_sock *rs, enum rds_drop_reason why)
+static void purge_pin(struct purge *x, struct rds_message *m)
 {
-	if (why != RDS_DROP_CLOSED) {
-		WRITE_ONCE(rs->pins_left, true);
-		return 0;
+	if (x->why != RDS_DROP_CLOSED) {
+		WRITE_ONCE(x->rs->pins_left, true);
+		return;
 	}
-	pin->rs = NULL;
-	return 1;
+	m->pin->rs = NULL;
+	list_del_init(&m->own);
+	x->puts++;
+}
+
+/* Locks of the path and of the socket's list held. */
+static void purge_one(struct rds_path *p, struct rds_message *m, struct purge *x)
+{
+	if (READ_ONCE(m->path) != p || m->where == RDS_MSG_OFF)
+		return;
+	if (!m->rs) {		/* cancelled before */
+		purge_pin(x, m);
+		return;
+	}
+	if ((x->dport && m->dport != *x->dport) || (x->lent && !m->pin && !m->op))
+		return;
+	rds_drop_message(p, m, x->why);
+	if (m->pin && m->where == RDS_MSG_SENT) {
+		x->bytes += m->charge;
+		x->left++;
+		x->puts++;
+		m->charge = 0;
+		WRITE_ONCE(m->rs, NULL);
+		purge_pin(x, m);
+		return;
+	}
+	if (m->op)
+		m->op->taken = true;
+	rds_path_leave(p, m, x->out);
+}
+
+/* False at the end of the socket's list. */
+static bool purge_some(struct rds_path *p, struct purge *x)
+{
+	struct rds_message *m = x->here, *next;
+	unsigned int n = 0;
+	bool more;
+
+	spin_lock_bh(&p->lock);
+	spin_lock(&x->rs->tx_lock);
+	list_for_each_entry_safe_continue(m, next, &x->rs->tx_list, own) {
+		if (n++ == SETTLE_CHUNK)
+			break;
+		purge_one(p, m, x);
+	}
+	more = !list_entry_is_head(m, &x->rs->tx_list, own);
+	list_move_tail(&x->here->own, &m->own);
+	spin_unlock(&x->rs->tx_lock);
+	spin_unlock_bh(&p->lock);
+	return more;
 }
 
 /**
  * rds_path_purge() - take a socket's messages off the path
  * @p: the path
- * @rs: the socket, held, or NULL for everything on a path that is gone
+ * @rs: the socket, held
  * @dport: only those to this port, or NULL
  * @lent: only those with memory of the application: pages, or that of operations
  * @why: reason
@@ -167,46 +319,69 @@ static u32 purge_pin(struct rds_pin *pin, struct rds_sock *rs, enum rds_drop_rea
  * comes, when it is acknowledged or the link is gone.  A socket that is closed needs none: nothing
  * is left that holds it, and with it its namespace, for as long as the peer likes.
  *
- * Context: any.
+ * Looks at the socket's own messages only, however many others there are.
+ *
+ * Context: process.
  */
 void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, bool lent,
 		    enum rds_drop_reason why, struct list_head *out)
 {
-	struct list_head *lists[] = { &p->sent, &p->queue };
-	struct rds_message *m, *next;
-	u32 bytes = 0, left = 0, pins = 0;
-	unsigned int i;
+	struct rds_message here = { .where = RDS_MSG_OFF };
+	struct purge x = {
+		.rs = rs, .dport = dport, .lent = lent, .why = why, .out = out, .here = &here,
+	};
+
+	spin_lock_bh(&rs->tx_lock);
+	list_add(&here.own, &rs->tx_list);
+	spin_unlock_bh(&rs->tx_lock);
+	while (purge_some(p, &x))
+		cond_resched();
+	spin_lock_bh(&rs->tx_lock);
+	list_del(&here.own);
+	spin_unlock_bh(&rs->tx_lock);
+
+	if (x.left)
+		rds_tx_release(rs, x.bytes, x.left);
+	for (; x.puts; x.puts--)
+		rds_sock_put(rs);
+	if (!p->index)
+		rds_mprds_path0_acked(p->conn);
+}
+
+/* False when the path is empty. */
+static bool empty_some(struct rds_path *p, enum rds_drop_reason why, struct list_head *out)
+{
+	struct rds_message *m = NULL;
+	unsigned int n;
 
 	spin_lock_bh(&p->lock);
-	for (i = 0; i < ARRAY_SIZE(lists); i++) {
-		list_for_each_entry_safe(m, next, lists[i], node) {
-			if (rs && why == RDS_DROP_CLOSED && !m->rs && m->pin && m->pin->rs == rs)
-				pins += purge_pin(m->pin, rs, why);	/* cancelled before */
-			if (!purge_matches(m, rs, dport, lent))
-				continue;
-			if (m->rs || m->control)
-				rds_drop_message(p, m, why);
-			if (rs && m->pin && lists[i] == &p->sent) {
-				bytes += m->charge;
-				left++;
-				m->charge = 0;
-				WRITE_ONCE(m->rs, NULL);
-				pins += purge_pin(m->pin, rs, why);
-				continue;
-			}
-			if (m->op)
-				m->op->taken = true;
-			list_move_tail(&m->node, out);
-			p->nr_control -= m->control;
-			if (lists[i] == &p->queue)
-				WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
-		}
+	for (n = 0; n < SETTLE_CHUNK; n++) {
+		m = list_first_entry_or_null(&p->sent, struct rds_message, node) ?:
+		    list_first_entry_or_null(&p->queue, struct rds_message, node);
+		if (!m)
+			break;
+		if (m->rs || m->control)
+			rds_drop_message(p, m, why);
+		if (m->op)
+			m->op->taken = true;
+		rds_path_leave(p, m, out);
 	}
 	spin_unlock_bh(&p->lock);
-	if (left)
-		rds_tx_release(rs, bytes, left);
-	for (left += pins; left; left--)
-		rds_sock_put(rs);
+	return m;
+}
+
+/**
+ * rds_path_empty() - take everything off a path that is gone
+ * @p: the path
+ * @why: reason
+ * @out: gets the messages; the caller finishes their operations and settles them
+ *
+ * Context: process.
+ */
+void rds_path_empty(struct rds_path *p, enum rds_drop_reason why, struct list_head *out)
+{
+	while (empty_some(p, why, out))
+		cond_resched();
 	if (!p->index)
 		rds_mprds_path0_acked(p->conn);
 }

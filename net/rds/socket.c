@@ -391,6 +391,8 @@ static const struct proto_ops rds_proto_ops = {
 static void init_sock(struct rds_sock *rs, struct rds_net *rn)
 {
 	spin_lock_init(&rs->addr_lock);
+	spin_lock_init(&rs->tx_lock);
+	INIT_LIST_HEAD(&rs->tx_list);
 	rds_orphan_init(rs);
 	rs->held_bit = hash_ptr(rs, ilog2(BITS_PER_LONG));
 	xa_init_flags(&rs->mrs, XA_FLAGS_LOCK_BH);
