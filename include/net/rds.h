@@ -39,6 +39,7 @@ struct rds_hdr;
 struct rds_info_sink;
 struct rds_path;
 struct rds_pin;
+struct rds_underway;
 struct rds_sock;
 
 /* What all modules tell about themselves; the build names the version, see tools/version.sh. */
@@ -91,6 +92,7 @@ enum rds_message_where {
  * @sport: source port, host order
  * @dport: destination port, host order
  * @flags: header flags (RDS_FLAG_RETRANSMITTED is set by the core when it requeues)
+ * @underway: what is charged for it, or NULL (underway.c)
  * @nr_bvec: payload pieces, 0 if the payload is linear
  * @ext: extension headers
  * @pin: pinned user pages behind @bvec (zero copy), or NULL
@@ -104,6 +106,7 @@ struct rds_message {
 	struct list_head node;
 	struct list_head own;
 	struct rds_path *path;
+	struct rds_underway *underway;
 	struct rds_sock *rs;
 	u64 seq;
 	u64 ack_pos;

@@ -394,13 +394,6 @@ bool rds_cong_test_local(const struct rds_conn *c, u16 port)
 	return congested;
 }
 
-/* Senders that wait for a bit to clear, and monitors. */
-static void cong_changed(struct rds_conn *c, u64 cleared)
-{
-	wake_up_all(&c->cong_wq);
-	rds_cong_notify(c->rn, cleared);
-}
-
 /**
  * rds_cong_doubt_over() - time is over for bits that an older map may have set
  * @c: the connection
@@ -430,7 +423,7 @@ unsigned long rds_cong_doubt_over(struct rds_conn *c)
 	}
 	spin_unlock_bh(&c->lock);
 	if (cleared)
-		cong_changed(c, cleared);
+		rds_cong_changed(c, cleared);
 	return left;
 }
 
@@ -460,7 +453,7 @@ void rds_cong_link_lost(struct rds_conn *c)
 	}
 	spin_unlock_bh(&c->lock);
 	if (cleared)
-		cong_changed(c, cleared);
+		rds_cong_changed(c, cleared);
 }
 
 /* Whoever takes it from the link: it is the namespace's. */
@@ -580,7 +573,7 @@ void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_i
 		queue_delayed_work(rds_wq, &c->paths[0]->timer, MAP_DOUBT_TIME);
 	/* Each link begins with a map; one that says nothing new is no event. */
 	if (changed)
-		cong_changed(c, cleared);
+		rds_cong_changed(c, cleared);
 }
 
 int rds_cong_init(void)

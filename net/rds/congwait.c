@@ -44,17 +44,29 @@ void rds_cong_forget(struct rds_sock *rs)
 	spin_unlock_bh(&rn->lock);
 }
 
+/* Where senders wait until a port takes messages again. */
+static wait_queue_head_t *cong_wq(struct rds_conn *c)
+{
+	return c->floop ? &c->floop->wq : &c->cong_wq;
+}
+
+/* Its reader is slow, or so much is under way to it that it does not matter how fast he is. */
+static bool cong_refuses(struct rds_conn *c, u16 port)
+{
+	return rds_cong_test(c, port) || rds_underway_full(c, port);
+}
+
 /* It goes away without: tell it when the bit clears.  False if it has cleared already. */
-static bool cong_mark_refused(struct rds_sock *rs, const struct rds_conn *c, u16 port)
+static bool cong_mark_refused(struct rds_sock *rs, struct rds_conn *c, u16 port)
 {
 	cong_mark(rs, port);
 	smp_mb();	/* mark before test; pairs with the update's barrier */
-	return rds_cong_test(c, port);
+	return cong_refuses(c, port);
 }
 
 static bool cong_wait_over(struct rds_conn *c, u16 port)
 {
-	return !rds_cong_test(c, port) || rds_state_is_dying(READ_ONCE(c->paths[0]->state));
+	return !cong_refuses(c, port) || rds_state_is_dying(READ_ONCE(c->paths[0]->state));
 }
 
 /**
@@ -70,10 +82,9 @@ static bool cong_wait_over(struct rds_conn *c, u16 port)
  */
 int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblock, long *timeo)
 {
-	wait_queue_head_t *wq = c->floop ? &c->floop->wq : &c->cong_wq;
 	long ret;
 
-	if (likely(!rds_cong_test(c, port)))
+	if (likely(!cong_refuses(c, port)))
 		return 0;
 	if (nonblock) {
 		if (!cong_mark_refused(rs, c, port))
@@ -83,7 +94,7 @@ int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblo
 	}
 	rds_stat_inc(cong_send_blocked);
 	rds_send_push(rs);
-	ret = wait_event_interruptible_timeout(*wq, cong_wait_over(c, port), *timeo);
+	ret = wait_event_interruptible_timeout(*cong_wq(c), cong_wait_over(c, port), *timeo);
 	if (ret < 0)
 		return cong_mark_refused(rs, c, port) ? rds_intr_errno(*timeo) : 0;
 	*timeo = *timeo == MAX_SCHEDULE_TIMEOUT ? *timeo : ret;
@@ -174,6 +185,21 @@ void rds_cong_notify(struct rds_net *rn, u64 cleared)
 		queue_work(rds_wq, &rn->cong_work);
 	}
 	spin_unlock_bh(&rn->lock);
+}
+
+/**
+ * rds_cong_changed() - the peer's map has changed, or there is less under way to a port
+ * @c: connection
+ * @cleared: ports that take messages again, modulo 64
+ *
+ * Wakes senders that wait for them, and tells monitors.
+ *
+ * Context: any, no lock held.
+ */
+void rds_cong_changed(struct rds_conn *c, u64 cleared)
+{
+	wake_up_all(cong_wq(c));
+	rds_cong_notify(c->rn, cleared);
 }
 
 /**

@@ -86,6 +86,7 @@ static void conn_free(struct rds_conn *c)
 	conn_free_paths(c);
 	rds_conn_uncharge(c);
 	rds_legacy_forget(c);
+	rds_underway_exit(c);
 	kfree(c->fmap);
 	kfree(c->fmap_doubts);
 	kfree(c);
@@ -183,6 +184,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key
 	INIT_DELAYED_WORK(&c->mprds_work, rds_mprds_work);
 	mutex_init(&c->setup);
 	xa_init_flags(&c->flows, XA_FLAGS_LOCK_BH | XA_FLAGS_ACCOUNT);
+	rds_underway_init(c);
 	c->fanout_open = true;
 	c->last_used = jiffies;
 	c->lru_used = c->last_used;
@@ -277,6 +279,7 @@ static void conn_destroy(struct rds_conn *c)
 		rds_path_empty(c->paths[i], RDS_DROP_EXPIRED, &left);
 	}
 	rds_op_finish(&left, RDS_RDMA_DROPPED);
+	rds_underway_release(&left);
 	rds_message_settle(&left);
 	rds_conn_put(c);
 }

@@ -469,6 +469,9 @@ struct rds_path {
  * @flows: xarray: source port of a peer that may not pair path indices -> the last
  *	sequence received from it (legacy.c)
  * @flow_bytes: its memory, charged to the namespace
+ * @underway: xarray: destination port -> struct rds_underway (underway.c)
+ * @nr_underway: records in it
+ * @crowded: once there was too much under way to one of them
  * @mprds_work: allocates paths, in process context; delayed only for lack of memory
  * @setup: serialises mprds set-up
  * @answered: the peer ever sent a valid frame
@@ -514,6 +517,9 @@ struct rds_conn {
 	u8 way[RDS_NR_WAYS];
 	struct xarray flows;
 	atomic_t flow_bytes;
+	struct xarray underway;
+	atomic_t nr_underway;
+	bool crowded;
 	struct delayed_work mprds_work;
 	struct mutex setup;
 
@@ -573,6 +579,13 @@ void rds_path_empty(struct rds_path *p, enum rds_drop_reason why, struct list_he
 void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, bool lent,
 		    enum rds_drop_reason why, struct list_head *out);
 void rds_path_requeue_sent(struct rds_path *p);
+
+/* underway.c */
+int rds_underway_charge(struct rds_conn *c, struct rds_message *m, bool force);
+bool rds_underway_full(struct rds_conn *c, u16 port);
+void rds_underway_release(struct list_head *list);
+void rds_underway_init(struct rds_conn *c);
+void rds_underway_exit(struct rds_conn *c);
 
 /* state.c */
 void rds_path_init_state(struct rds_path *p);

@@ -290,6 +290,15 @@ static void send_undo(struct send_ctx *s, struct rds_message *m)
 		rds_mr_free(s->rs, s->mapped, false);
 }
 
+static void send_uncharge(struct rds_message *m)
+{
+	LIST_HEAD(one);
+
+	list_add(&m->node, &one);
+	rds_underway_release(&one);
+	list_del_init(&m->node);
+}
+
 /* Step 19: room in the send buffer. */
 static int send_wait_room(struct send_ctx *s)
 {
@@ -307,6 +316,18 @@ static int send_wait_room(struct send_ctx *s)
 	if (ret < 0)
 		return rds_intr_errno(s->timeo);
 	return ret ? 0 : -ETIMEDOUT;
+}
+
+/* What was accepted for one connection goes by the one that follows it. */
+static int send_next_conn(struct send_ctx *s, struct rds_message *m, struct rds_conn **conn)
+{
+	struct rds_conn *c;
+
+	send_uncharge(m);
+	rds_conn_put(*conn);
+	schedule_timeout_killable(1);
+	*conn = c = rds_conn_for_send(s->rs, &s->dst.ip, s->dst.scope);
+	return IS_ERR(c) ? PTR_ERR(c) : rds_underway_charge(c, m, true);
 }
 
 /*
@@ -329,11 +350,9 @@ static struct rds_path *send_commit(struct send_ctx *s, struct rds_message *m,
 			continue;
 		if (!--tries || fatal_signal_pending(current))
 			return ERR_PTR(-EAGAIN);
-		rds_conn_put(*conn);
-		schedule_timeout_killable(1);
-		*conn = rds_conn_for_send(s->rs, &s->dst.ip, s->dst.scope);
-		if (IS_ERR(*conn))
-			return ERR_CAST(*conn);
+		err = send_next_conn(s, m, conn);
+		if (err)
+			return ERR_PTR(err);
 	}
 }
 
@@ -354,16 +373,35 @@ static void send_transmit(struct send_ctx *s, struct rds_path *p)
 		rds_path_want(p->conn->paths[0]);
 }
 
+/* Steps 18, 19: may it be queued?  Then it is accounted for, at both. */
+static int send_admit(struct send_ctx *s, struct rds_message *m, struct rds_conn *c)
+{
+	int err;
+
+	for (;;) {
+		err = rds_cong_wait(s->rs, c, s->dst.port, s->nonblock, &s->timeo);
+		if (err)
+			return err;
+		err = send_wait_room(s);
+		if (err)
+			return err;
+		err = rds_underway_charge(c, m, rds_state_is_dying(READ_ONCE(c->paths[0]->state)));
+		if (!err)
+			return 0;
+		rds_tx_release(s->rs, s->len, 1);
+		/* Too much under way to the port by now. */
+		if (err != -ENOBUFS)
+			return err;
+	}
+}
+
 static int send_queue(struct send_ctx *s, struct rds_message *m, struct rds_conn **conn)
 {
 	struct rds_sock *rs = s->rs;
 	struct rds_path *p;
 	int err;
 
-	err = rds_cong_wait(rs, *conn, s->dst.port, s->nonblock, &s->timeo);
-	if (err)
-		return err;
-	err = send_wait_room(s);
+	err = send_admit(s, m, *conn);
 	if (err)
 		return err;
 
@@ -379,6 +417,7 @@ static int send_queue(struct send_ctx *s, struct rds_message *m, struct rds_conn
 	if (IS_ERR(p)) {
 		if (m->pin)
 			m->pin->notify = false;
+		send_uncharge(m);
 		rds_message_put(m);
 		rds_tx_release(rs, s->len, 1);
 		return PTR_ERR(p);
@@ -506,6 +545,7 @@ static void cancel_conn(struct rds_conn *c, void *arg)
 	}
 	rds_op_finish(&out, x->dst ? RDS_RDMA_CANCELED : -1);
 	cancel_wait(c, &out, !x->dst);
+	rds_underway_release(&out);
 	rds_message_settle_parted(&out, x->rs);
 }
 

@@ -91,6 +91,8 @@ static u32 settle_some(struct rds_path *p, u32 epoch, u64 pos)
 	if (nr && !p->nr_sent && rds_path_asks(p))
 		rds_path_begin_unacked(p);
 	spin_unlock_bh(&p->lock);
+	if (nr)
+		rds_underway_release(&done);
 	rds_message_settle(&done);
 	return nr;
 }
@@ -219,6 +221,7 @@ void rds_path_requeue_sent(struct rds_path *p)
 		cond_resched();
 	rds_stat_add(send_retransmitted, nr);
 	rds_op_finish(&drop, RDS_RDMA_DROPPED);
+	rds_underway_release(&drop);
 	rds_message_settle(&drop);
 	if (!p->index)
 		rds_mprds_path0_acked(p->conn);

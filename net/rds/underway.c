@@ -99,7 +99,8 @@ static void underway_forget(struct rds_underway *u)
 static void underway_put(struct rds_underway *u, unsigned int nr)
 {
 	rcu_read_lock();
-	refcount_sub_and_test(nr, &u->ref);	/* the table has one */
+	/* The table has one. */
+	WARN_ON_ONCE(refcount_sub_and_test(nr, &u->ref));
 	if (refcount_read(&u->ref) == 1 && atomic_read(&u->conn->nr_underway) > UNDERWAY_KEPT)
 		underway_forget(u);
 	rcu_read_unlock();
@@ -202,9 +203,13 @@ void rds_underway_release(struct list_head *list)
 		underway_less(u, cost, nr);
 }
 
+/**
+ * rds_underway_init() - a connection is made
+ * @c: the connection
+ */
 void rds_underway_init(struct rds_conn *c)
 {
-	xa_init_flags(&c->underway, XA_FLAGS_LOCK_BH);
+	xa_init_flags(&c->underway, XA_FLAGS_LOCK_BH | XA_FLAGS_ACCOUNT);
 }
 
 /**
