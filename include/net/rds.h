@@ -35,6 +35,7 @@
 
 struct mem_cgroup;
 struct rds_conn;
+struct rds_flow;
 struct rds_hdr;
 struct rds_info_sink;
 struct rds_path;
@@ -79,6 +80,7 @@ enum rds_message_where {
  * @own: rds_sock.tx_list of @rs until it is settled, also if @rs is NULL because it was taken back
  *	(that of @pin, rds_sock.tx_lock); of the kernel's own: rds_path.controls (path->lock)
  * @path: the path it was queued on last (path->lock)
+ * @flow: rds_path.sendq's in which it waits, or NULL (path->lock)
  * @where: which list of the path it is on (path->lock)
  * @rs: sending socket, counted; NULL for pings and pongs of the kernel, and once it was taken
  *	back while the transport may still read its pages
@@ -107,6 +109,7 @@ struct rds_message {
 	struct list_head own;
 	struct rds_path *path;
 	struct rds_underway *underway;
+	struct rds_flow *flow;
 	struct rds_sock *rs;
 	u64 seq;
 	u64 ack_pos;

@@ -192,12 +192,20 @@ void rds_cong_notify(struct rds_net *rn, u64 cleared)
  * @c: connection
  * @cleared: ports that take messages again, modulo 64
  *
- * Wakes senders that wait for them, and tells monitors.
+ * Wakes what waits for them, messages and senders, and tells monitors.
  *
  * Context: any, no lock held.
  */
 void rds_cong_changed(struct rds_conn *c, u64 cleared)
 {
+	struct rds_path *p;
+	unsigned int i;
+
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		p = smp_load_acquire(&c->paths[i]);	/* published complete */
+		if (p)
+			rds_path_unpark(p);
+	}
 	wake_up_all(cong_wq(c));
 	rds_cong_notify(c->rn, cleared);
 }

@@ -72,6 +72,7 @@ static void conn_free_paths(struct rds_conn *c)
 			t->path_free(p);
 		rds_path_unhold(p);
 		mutex_destroy(&p->link);
+		rds_sendq_free(p);
 		kfree(p);
 	}
 }

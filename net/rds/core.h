@@ -3,9 +3,9 @@
  * Core structures of RDS: who owns what, which lock guards which field.
  *
  * Data path:  socket.c sendmsg -> cmsg.c parses the request -> message.c builds and
- * charges -> conn.c finds the path -> path.c numbers, enqueues and pumps -> transport
- * || wire || transport -> deliver.c tests the sequence -> recv.c finds the port and queues
- * -> recvmsg copies out.  Acknowledgements return through rds_path_acked(), room through
+ * charges -> conn.c finds the path -> path.c enqueues and pumps, sendq.c says what goes next ->
+ * transport || wire || transport -> deliver.c tests the sequence -> recv.c finds the port and
+ * queues -> recvmsg copies out.  Acknowledgements return through rds_path_acked(), room through
  * rds_path_kick().
  *
  * Lock order (outer first):
@@ -270,24 +270,6 @@ void rds_port_exit_net(struct rds_net *rn);
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* message.c */
-struct rds_message *rds_message_from_user(struct rds_sock *rs, struct iov_iter *from, size_t len,
-					  int *err);
-struct rds_message *rds_message_zerocopy(struct rds_sock *rs, struct iov_iter *from, size_t len,
-					 u32 cookie, int *err);
-struct rds_message *rds_message_control(gfp_t gfp);	/* ping, pong */
-void rds_message_unpin(struct rds_message *m);
-size_t rds_message_truesize(const struct rds_message *m);
-int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *to, size_t n);
-bool rds_tx_writable(const struct rds_sock *rs);
-bool rds_tx_admit(struct rds_sock *rs, u32 len);
-void rds_tx_write_space(struct sock *sk);
-void rds_tx_release(struct rds_sock *rs, u32 bytes, u32 msgs);	/* any context, no locks held */
-/* Messages taken off a path: release charge, wake senders, put.  No locks held. */
-void rds_message_settle(struct list_head *list);
-void rds_message_settle_parted(struct list_head *list, struct rds_sock *rs);
-void rds_message_settle_outside(spinlock_t *lock);
-
 /* payload.c */
 struct page *rds_payload_page(struct rds_sock *rs, size_t left, unsigned int *size);
 void rds_payload_put(struct rds_sock *rs, struct page *page);	/* any context */
@@ -326,13 +308,13 @@ struct rds_conn_key {
  * @queue: messages to be sent again, in sequence, then those not yet taken by the transport
  * @sent: messages taken by the transport and not yet acknowledged, in sequence
  * @controls: kernel pings and pongs on @queue and @sent
- * @nr_queued: messages on @queue
+ * @sendq: messages that wait behind @queue, or NULL as long as there never were any (sendq.c)
+ * @front_cost: what those on @queue cost, see rds_message_cost()
+ * @nr_queued: messages on @queue and in @sendq
  * @nr_sent: messages on @sent
  * @acked: how far the peer has acknowledged on this link, in the unit of rds_message.ack_pos
  * @unsettled: there are more messages below @acked than were settled at once; peeked at unlocked
- * @nr_early: messages on @queue and @sent that were queued before other paths were used
  * @next_tx: sequence of the next message that the transport takes for the first time
- * @last_data: sequence of the last one that was not the kernel's own, 0 = none so far
  * @next_rx: sequence expected next
  * @rx_gen: generation of the peer instance @next_rx belongs to, 0 = not known
  * @rx_frames: frames received on this link
@@ -378,13 +360,13 @@ struct rds_path {
 	u32 epoch;
 	u32 nr_queued;
 	u32 nr_sent;
-	u32 nr_early;
+	u32 front_cost;
+	struct rds_sendq *sendq;
 	struct list_head queue;
 	struct list_head sent;
 	struct list_head controls;
 	u64 acked;
 	u64 next_tx;
-	u64 last_data;
 	u64 next_rx;
 	u32 rx_gen;
 	u32 rx_frames;
@@ -461,8 +443,13 @@ struct rds_path {
  * @fold: the peer does not pair path indices any more: our messages go by path 0, for good
  * @pings: handshake pings on path 0's present link
  * @pongs: how many are answered; read unlocked, as @fence
- * @fence: so many must be before @fanout_open
+ * @fence: so many must be before @fanout_open; 0 = none need, RDS_FENCE_LATER = the ping that has
+ *	to be answered was not sent yet
  * @pinged_at: sequence of the last one that path 0's transport took (path[0].lock)
+ * @last_data: that of the last message of a user there, 0 = none so far (path[0].lock)
+ * @nr_early: messages that were queued before other paths were used, and not acknowledged
+ *	(path[0].lock)
+ * @nr_early_queued: those of them that the transport of path 0's link has not taken (path[0].lock)
  * @npaths: paths in use; 0 = unknown; release-stored under lock and path[0].lock
  * @tx_paths: paths our own messages are spread over; 0 = unknown; likewise
  * @way: path + 1 of our source ports with this remainder, 0 = none yet; kept once set
@@ -512,7 +499,8 @@ struct rds_conn {
 	bool dead;
 	bool fanout_open, repairing, fold;
 	u8 pings, pongs, fence;
-	u64 pinged_at;
+	u64 pinged_at, last_data;
+	u32 nr_early, nr_early_queued;
 	unsigned int npaths, tx_paths;
 	u8 way[RDS_NR_WAYS];
 	struct xarray flows;
@@ -556,36 +544,6 @@ void rds_conn_kill_net(struct rds_net *rn, const struct rds_transport *t);	/* NU
 void rds_conn_exit_net(struct rds_net *rn);
 bool rds_conn_unlink(struct rds_conn *c);		/* one caller gets true */
 void rds_conn_destroy_later(struct rds_conn *c);	/* only who unlinked it */
-
-/* path.c */
-int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths);
-void rds_path_pump(struct rds_path *p, struct rds_sock *sender);
-void rds_path_begin(struct rds_path *p, struct rds_sock *sender);
-void rds_path_push(struct rds_path *p);
-void rds_path_want(struct rds_path *p);
-void rds_path_pong(struct rds_path *p, const struct rds_hdr *h);	/* deliver.c */
-int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport);
-bool rds_path_asks(const struct rds_path *p);
-void rds_path_begin_unacked(struct rds_path *p);
-bool rds_path_is_up(const struct rds_path *p);
-void rds_path_pump_work(struct work_struct *work);
-extern int rds_send_batch_count;
-
-/* settle.c */
-void rds_path_leave(struct rds_path *p, struct rds_message *m, struct list_head *list);
-void rds_path_settle_rest(struct rds_path *p);
-void rds_path_empty(struct rds_path *p, enum rds_drop_reason why, struct list_head *out);
-/* Take messages of @rs (to @dport, or all if NULL) off the path. */
-void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, bool lent,
-		    enum rds_drop_reason why, struct list_head *out);
-void rds_path_requeue_sent(struct rds_path *p);
-
-/* underway.c */
-int rds_underway_charge(struct rds_conn *c, struct rds_message *m, bool force);
-bool rds_underway_full(struct rds_conn *c, u16 port);
-void rds_underway_release(struct list_head *list);
-void rds_underway_init(struct rds_conn *c);
-void rds_underway_exit(struct rds_conn *c);
 
 /* state.c */
 void rds_path_init_state(struct rds_path *p);
@@ -672,5 +630,6 @@ extern struct rds_transport rds_loop_transport;
 #include "bounds.h"
 #include "cong.h"
 #include "hold.h"
+#include "sendq.h"
 
 #endif /* _RDS_CORE_H */

@@ -187,12 +187,30 @@ static void message_record(struct walk *w, u64 seq, u32 len, const struct in6_ad
 
 enum { LIST_QUEUED, LIST_SENT };
 
+/* A walk over the messages of a path. */
+struct messages {
+	struct walk *w;
+	struct rds_conn *c;
+	u64 next;
+};
+
+static void path_message(struct rds_message *m, void *arg)
+{
+	struct messages *x = arg;
+	struct rds_conn *c = x->c;
+
+	/* Not those that were taken back.  What has no number gets about that one. */
+	if (m->rs || m->control)
+		message_record(x->w, m->seq ?: x->next++, m->len, &c->key.laddr, m->sport,
+			       &c->key.faddr, m->dport, c->key.tos);
+}
+
 static void conn_messages(struct rds_conn *c, void *arg)
 {
+	struct messages x = { .w = arg, .c = c };
 	struct walk *w = arg;
 	struct rds_message *m;
 	struct rds_path *p;
-	u64 next;
 	int i;
 
 	if (!conn_listed(w, c))
@@ -202,13 +220,12 @@ static void conn_messages(struct rds_conn *c, void *arg)
 		if (!p)
 			continue;
 		spin_lock_bh(&p->lock);
-		next = p->next_tx;
-		list_for_each_entry(m, w->src->arg == LIST_SENT ? &p->sent : &p->queue, node) {
-			/* Not those that were taken back.  What has no number gets that one. */
-			if (m->rs || m->control)
-				message_record(w, m->seq ?: next++, m->len, &c->key.laddr, m->sport,
-					       &c->key.faddr, m->dport, c->key.tos);
-		}
+		x.next = p->next_tx;
+		if (w->src->arg == LIST_SENT)
+			list_for_each_entry(m, &p->sent, node)
+				path_message(m, &x);
+		else
+			rds_sendq_for_each(p, path_message, &x);
 		spin_unlock_bh(&p->lock);
 	}
 }

@@ -281,8 +281,7 @@ int rds_message_read(const struct rds_message *m, size_t off, struct iov_iter *t
 
 /* ---- the sender's charge ------------------------------------------------- */
 
-/* A message without payload costs about that, and sixteen times the buffer may be spent. */
-#define RDS_TX_MSG_COST		512
+/* Sixteen times the buffer may be spent on messages without payload. */
 #define RDS_TX_OVERHEAD		16
 #define RDS_TX_MIN_MSGS		2048
 
@@ -405,26 +404,30 @@ static struct rds_sock *message_owner(const struct rds_message *m)
 	return m->rs ?: m->pin->rs;
 }
 
-/* Messages that left a path leave the lists of their sockets; each lock is taken once for a run. */
-static void message_disown(struct list_head *list)
+/* From @m on, those of @rs up to one of another socket, which is returned, or the list's end. */
+static struct rds_message *disown_run(struct list_head *list, struct rds_message *m,
+				      struct rds_sock *rs)
 {
-	struct rds_sock *rs, *locked = NULL;
-	struct rds_message *m;
-
-	list_for_each_entry(m, list, node) {
-		rs = message_owner(m);
-		if (!rs)
-			continue;
-		if (rs != locked) {
-			if (locked)
-				spin_unlock_bh(&locked->tx_lock);
-			spin_lock_bh(&rs->tx_lock);
-			locked = rs;
-		}
+	spin_lock_bh(&rs->tx_lock);
+	list_for_each_entry_from(m, list, node) {
+		if (message_owner(m) != rs)
+			break;
 		list_del_init(&m->own);
 	}
-	if (locked)
-		spin_unlock_bh(&locked->tx_lock);
+	spin_unlock_bh(&rs->tx_lock);
+	return m;
+}
+
+/* Messages that left a path leave the lists of their sockets. */
+static void message_disown(struct list_head *list)
+{
+	struct rds_message *m = list_first_entry(list, struct rds_message, node);
+	struct rds_sock *rs;
+
+	while (!list_entry_is_head(m, list, node)) {
+		rs = message_owner(m);
+		m = rs ? disown_run(list, m, rs) : list_next_entry(m, node);
+	}
 }
 
 /**

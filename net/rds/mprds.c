@@ -22,8 +22,6 @@
 #define FEW_GREETINGS	3
 /* How long links may be faster than the answer. */
 #define GREETING_TIME	(5 * HZ)
-/* Messages that are given to path 0 under one hold of the locks. */
-#define FOLD_CHUNK	256
 /* Pause before paths are allocated again after a shortage of memory. */
 #define MPRDS_RETRY_DELAY	(HZ / 20 + 1)
 
@@ -110,6 +108,11 @@ bool rds_mprds_may_start(const struct rds_path *p)
 
 /* ---- fan-out order -------------------------------------------------------------- */
 
+/* rds_conn.fence: more than there are pings */
+#define RDS_FENCE_LATER	U8_MAX
+
+static void mprds_greet(struct rds_path *p);
+
 /* Has the peer answered the ping behind what was queued on path 0 before the fan-out? */
 static bool fanout_answered(const struct rds_conn *c)
 {
@@ -130,7 +133,7 @@ static bool fanout_done(struct rds_conn *c)
 	if (!fanout_answered(c))
 		return false;
 	spin_lock_bh(&p0->lock);
-	done = !p0->nr_early;
+	done = !c->nr_early;
 	spin_unlock_bh(&p0->lock);
 	return done;
 }
@@ -181,6 +184,44 @@ bool rds_mprds_may_still_send(const struct rds_path *p)
 	return !p->index || READ_ONCE(p->conn->fanout_open) || READ_ONCE(p->folded);
 }
 
+/*
+ * So many pings must have been answered: all so far, and one that goes behind the last message that
+ * others wait for.  That message may be in a flow, which pings overtake; then the ping has to wait
+ * until it is on its way.  Locks of the connection and of path 0 held.
+ */
+static unsigned int fanout_fence(const struct rds_conn *c)
+{
+	return c->nr_early_queued ? RDS_FENCE_LATER : c->pings + 1;
+}
+
+/* Is it on its way, and nobody has asked yet? */
+static bool fanout_may_ask(struct rds_conn *c)
+{
+	struct rds_path *p0 = c->paths[0];
+	bool ask;
+
+	if (READ_ONCE(c->fence) != RDS_FENCE_LATER)
+		return false;
+	spin_lock_bh(&c->lock);
+	spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
+	ask = c->fence == RDS_FENCE_LATER && !c->nr_early_queued;
+	if (ask)
+		WRITE_ONCE(c->fence, fanout_fence(c));
+	spin_unlock(&p0->lock);
+	spin_unlock_bh(&c->lock);
+	return ask;
+}
+
+/* The ping behind which path 0 has nothing that others wait for. */
+static void fanout_ask(struct rds_conn *c)
+{
+	struct rds_path *p0 = c->paths[0];
+
+	WRITE_ONCE(p0->greetings, 0);
+	mprds_greet(p0);
+	rds_path_look_later(p0);
+}
+
 /**
  * rds_mprds_path0_acked() - path 0 got shorter: release the others if it was the last
  * @c: the connection
@@ -189,7 +230,11 @@ bool rds_mprds_may_still_send(const struct rds_path *p)
  */
 void rds_mprds_path0_acked(struct rds_conn *c)
 {
-	if (!smp_load_acquire(&c->fanout_open) && fanout_done(c))	/* before fence */
+	if (smp_load_acquire(&c->fanout_open))	/* before fence */
+		return;
+	if (fanout_may_ask(c))
+		fanout_ask(c);
+	if (fanout_done(c))
 		fanout_release(c);
 }
 
@@ -267,9 +312,9 @@ static void mprds_forget_pings(struct rds_path *p)
 	spin_lock_nested(&p->lock, SINGLE_DEPTH_NESTING);
 	list_for_each_entry(m, &p->controls, own)
 		c->pings += m->where == RDS_MSG_QUEUED && m->sport == RDS_PORT_PROBE;
-	spin_unlock(&p->lock);
 	if (c->fence)
-		smp_store_release(&c->fence, c->pings + 1);	/* after pongs, fewer now */
+		smp_store_release(&c->fence, fanout_fence(c));	/* after pongs, fewer now */
+	spin_unlock(&p->lock);
 	spin_unlock_bh(&c->lock);
 }
 
@@ -304,7 +349,8 @@ bool rds_mprds_greet_again(struct rds_path *p)
 	struct rds_conn *c = p->conn;
 
 	if (p->index || c->key.trans->max_paths < 2 || !rds_path_is_up(p) ||
-	    (READ_ONCE(c->greeted) == READ_ONCE(p->epoch) && fanout_answered(c)))
+	    (READ_ONCE(c->greeted) == READ_ONCE(p->epoch) &&
+	     (fanout_answered(c) || READ_ONCE(c->fence) == RDS_FENCE_LATER)))
 		return false;
 	if (p->greetings >= MAX_GREETINGS) {
 		fanout_give_up(c);
@@ -444,74 +490,10 @@ static unsigned int mprds_tx_paths(const struct rds_conn *c, unsigned int n)
  */
 static bool mprds_maybe_unread(const struct rds_conn *c)
 {
-	const struct rds_path *p0 = c->paths[0];
-
 	if (!READ_ONCE(c->rn->sysctl.ping_enable))
 		return false;
-	return p0->nr_early ||
-	       (p0->last_data && (p0->last_data > c->pinged_at || c->pongs < c->pings));
-}
-
-/* Some of a path's messages go to path 0; locks of both held.  True when none is left. */
-static bool fold_some(struct rds_path *p, struct rds_path *p0)
-{
-	struct rds_message *m, *next;
-	unsigned int n = 0;
-
-	list_for_each_entry_safe(m, next, &p->queue, node) {
-		if (m->control)
-			continue;
-		if (n++ == FOLD_CHUNK)
-			return false;
-		list_move_tail(&m->node, &p0->queue);
-		WRITE_ONCE(m->path, p0);
-		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
-		WRITE_ONCE(p0->nr_queued, p0->nr_queued + 1);
-		m->flags &= ~RDS_FLAG_RETRANSMITTED;
-		m->seq = 0;
-	}
-	WRITE_ONCE(p->folded, true);
-	return true;
-}
-
-/**
- * rds_mprds_fold_path() - put the messages of a path on path 0, and those to come too
- * @p: the path; nothing is done unless its peer asks for that
- *
- * The peer was replaced by one that mixes up path indices, see mprds_tx_paths().  What waits here
- * gets new numbers, by which nobody could tell a repeat; so what a link carries already stays, and
- * nothing follows it (rds_mprds_may_send()), until the peer has acknowledged it
- * (rds_path_acked()) or the link is stopped.  One that says nothing is that of the old peer.
- *
- * Context: any.
- */
-void rds_mprds_fold_path(struct rds_path *p)
-{
-	struct rds_path *p0 = p->conn->paths[0];
-	bool sent, silent, done;
-
-	if (!p->index || !READ_ONCE(p->conn->fold) || READ_ONCE(p->folded))
-		return;
-	do {
-		/* path[0].lock nests in those of the others here, nowhere the other way round. */
-		spin_lock_bh(&p->lock);
-		spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
-		sent = !list_empty(&p->sent);
-		silent = p->state != RDS_UP || !p->rx_frames;
-		done = sent || fold_some(p, p0);
-		spin_unlock(&p0->lock);
-		spin_unlock_bh(&p->lock);
-	} while (!done);
-	if (sent) {
-		if (silent)
-			rds_path_reset(p);
-		return;
-	}
-	if (READ_ONCE(p0->nr_queued))
-		rds_path_want(p0);
-	rds_path_kick(p0);
-	/* Control messages were turned away. */
-	rds_path_kick(p);
+	return c->nr_early ||
+	       (c->last_data && (c->last_data > c->pinged_at || c->pongs < c->pings));
 }
 
 /* Publish the path count together with the point in path 0's stream others wait for. */
@@ -529,20 +511,20 @@ static void mprds_publish(struct rds_conn *c, unsigned int n)
 	spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
 	if (c->tx_paths <= 1 && tx > 1) {
 		ask = mprds_maybe_unread(c);
-		WRITE_ONCE(c->fence, ask ? c->pings + 1 : 0);
+		WRITE_ONCE(c->fence, ask ? fanout_fence(c) : 0);
 		smp_store_release(&c->fanout_open,	/* after fence */
-				  !ask && !p0->nr_early);
+				  !ask && !c->nr_early);
 	}
+	/* Others wait for what is parked. */
+	rds_sendq_wake(p0);
 	smp_store_release(&c->npaths, n);	/* after paths[] */
 	if (c->tx_paths <= 1)
 		smp_store_release(&c->tx_paths, tx);	/* after paths[] and fanout_open */
 	spin_unlock(&p0->lock);
 	spin_unlock_bh(&c->lock);
-	if (ask) {
-		WRITE_ONCE(p0->greetings, 0);
-		mprds_greet(p0);
-		rds_path_look_later(p0);
-	}
+	if (ask && READ_ONCE(c->fence) != RDS_FENCE_LATER)
+		fanout_ask(c);
+	rds_path_kick(p0);
 }
 
 /* Paths 1..n-1 exist; setup mutex held. */

@@ -2,8 +2,8 @@
 /*
  * A path's queues: enqueue and pump.  How messages leave it is in settle.c.
  *
- * A message is on exactly one of: queue (not yet taken by the transport), sent (taken, not
- * acknowledged), or a local list of the function that took it off under path->lock and
+ * A message is on exactly one of: queue or a flow (sendq.c: not yet taken by the transport), sent
+ * (taken, not acknowledged), or a local list of the function that took it off under path->lock and
  * settles it afterwards without locks.
  *
  * Who pumps: sendmsg() tries the link mutex and leaves if it is busy, because the holder
@@ -84,11 +84,19 @@ static void path_own(struct rds_path *p, struct rds_message *m)
 static void path_number(struct rds_path *p, struct rds_message *m)
 {
 	m->seq = p->next_tx++;
-	if (!m->control)
-		p->last_data = m->seq;
-	else if (m->sport == RDS_PORT_PROBE && !p->index)
+	if (!p->index && !m->control)
+		p->conn->last_data = m->seq;
+	else if (!p->index && m->sport == RDS_PORT_PROBE)
 		p->conn->pinged_at = m->seq;
 	path_count_unacked(p, m);
+}
+
+/* Other paths will wait for it, if there come to be any; path[0].lock held. */
+static void path_early(struct rds_conn *c, struct rds_message *m)
+{
+	m->early = true;
+	c->nr_early++;
+	c->nr_early_queued++;
 }
 
 /**
@@ -96,12 +104,15 @@ static void path_number(struct rds_path *p, struct rds_message *m)
  * @p: the path
  * @m: the message; its reference passes to the path on success
  * @npaths: path count @p was chosen with
+ * @spare: a flow in case it has to wait in one, see rds_sendq_add()
  *
  * Context: any.
  * Return: 0, -EAGAIN if the choice of paths changed meanwhile (choose again), -ESHUTDOWN
- * if the connection is being destroyed, -ENOBUFS for too many control messages.
+ * if the connection is being destroyed, -ENOBUFS for too many control messages, -ENOSR if there
+ * must be a flow (rds_sendq_prepare()).
  */
-int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths)
+int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npaths,
+		     struct rds_flow **spare)
 {
 	int err = 0;
 
@@ -112,10 +123,11 @@ int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npa
 		err = -EAGAIN;
 	} else if (m->control && p->nr_control >= RDS_MAX_CONTROL) {
 		err = -ENOBUFS;
+	} else if (!rds_sendq_add(p, m, spare)) {
+		err = -ENOSR;
 	} else {
-		m->early = m->rs && npaths <= 1;
-		p->nr_early += m->early;
-		list_add_tail(&m->node, &p->queue);
+		if (m->rs && npaths <= 1)	/* path 0 */
+			path_early(p->conn, m);
 		path_own(p, m);
 		WRITE_ONCE(p->nr_queued, p->nr_queued + 1);
 		trace_rds_enqueue(p, m);
@@ -149,7 +161,7 @@ int rds_path_send_control(struct rds_path *p, u16 sport, u16 dport)
 	if ((sport == RDS_PORT_PROBE || dport == RDS_PORT_PROBE) &&
 	    p->conn->key.trans->max_paths > 1)
 		rds_mprds_ext(p, m->ext);
-	err = rds_path_enqueue(p, m, 0);
+	err = rds_path_enqueue(p, m, 0, NULL);
 	if (err) {
 		rds_message_put(m);
 		return err;
@@ -177,7 +189,7 @@ int rds_path_blank(struct rds_path *p)
 
 static bool path_has_work(struct rds_path *p)
 {
-	return rds_path_is_up(p) && (READ_ONCE(p->nr_queued) || rds_path_control_due(p) ||
+	return rds_path_is_up(p) && (rds_path_has_queued(p) || rds_path_control_due(p) ||
 				     READ_ONCE(p->push));
 }
 
@@ -329,6 +341,24 @@ void rds_path_kick(struct rds_path *p)
 }
 
 /**
+ * rds_path_unpark() - ports of the peer may be congested no more
+ * @p: the path
+ *
+ * Context: any.
+ */
+void rds_path_unpark(struct rds_path *p)
+{
+	bool parked;
+
+	spin_lock_bh(&p->lock);
+	parked = p->sendq && p->sendq->nr_parked;
+	rds_sendq_wake(p);
+	spin_unlock_bh(&p->lock);
+	if (parked)
+		rds_path_kick(p);
+}
+
+/**
  * rds_path_control_due() - must a control frame go before the next message?
  * @p: the path
  *
@@ -366,6 +396,31 @@ size_t rds_path_pull_control(struct rds_path *p, u8 *buf)
 	return RDS_HDR_LEN + h.len;
 }
 
+/* The message that goes next, on the sent list, or NULL; p->lock held. */
+static struct rds_message *path_take(struct rds_path *p, u64 *end, bool *again)
+{
+	struct rds_message *m = rds_sendq_next(p, again);
+
+	if (!m)
+		return NULL;
+	rds_sendq_del(p, m);
+	WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
+	if (m->early)
+		p->conn->nr_early_queued--;
+	list_add_tail(&m->node, &p->sent);
+	m->where = RDS_MSG_SENT;
+	p->nr_sent++;
+	if (!m->seq)
+		path_number(p, m);
+	if (end)
+		*end += RDS_HDR_LEN + m->len;
+	m->ack_pos = end ? *end : m->seq;
+	rds_message_get(m);
+	p->pull_budget--;
+	trace_rds_transmit(p, m);
+	return m;
+}
+
 /**
  * rds_path_pull() - take the next message for transmission
  * @p: the path; link mutex held
@@ -377,33 +432,26 @@ size_t rds_path_pull_control(struct rds_path *p, u8 *buf)
 struct rds_message *rds_path_pull(struct rds_path *p, u64 *end)
 {
 	struct rds_message *m = NULL;
+	bool again, last_early;
 
 	if (!p->pull_budget || rds_peer_must_speak(p) || !rds_mprds_may_send(p))
 		return NULL;
 	/* What is queued from now on is found after the link mutex is let go. */
-	if (!READ_ONCE(p->nr_queued)) {
+	if (!rds_path_has_queued(p)) {
 		p->pull_empty = true;
 		return NULL;
 	}
-	spin_lock_bh(&p->lock);
-	if (p->state == RDS_UP && rds_mprds_may_still_send(p))
-		m = list_first_entry_or_null(&p->queue, struct rds_message, node);
-	if (m) {
-		list_move_tail(&m->node, &p->sent);
-		m->where = RDS_MSG_SENT;
-		p->nr_sent++;
-		if (!m->seq)
-			path_number(p, m);
-		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
-		if (end)
-			*end += RDS_HDR_LEN + m->len;
-		m->ack_pos = end ? *end : m->seq;
-		rds_message_get(m);
-		p->pull_budget--;
-		trace_rds_transmit(p, m);
-	}
-	p->pull_empty = !m || !p->nr_queued;
-	spin_unlock_bh(&p->lock);
+	do {
+		again = false;
+		spin_lock_bh(&p->lock);
+		if (p->state == RDS_UP && rds_mprds_may_still_send(p))
+			m = path_take(p, end, &again);
+		last_early = m && m->early && !p->conn->nr_early_queued;
+		p->pull_empty = !m || !rds_path_has_queued(p);
+		spin_unlock_bh(&p->lock);
+	} while (again);
+	if (last_early)
+		rds_mprds_path0_acked(p->conn);
 	return m;
 }
 
@@ -418,9 +466,12 @@ bool rds_path_emptied(const struct rds_path *p)
 	return p->pull_empty;
 }
 
+/* What waits for a congested port is not counted. */
 bool rds_path_has_queued(const struct rds_path *p)
 {
-	return READ_ONCE(p->nr_queued);
+	const struct rds_sendq *q = READ_ONCE(p->sendq);
+
+	return READ_ONCE(p->nr_queued) != (q ? READ_ONCE(q->nr_parked) : 0);
 }
 
 bool rds_path_has_unacked(const struct rds_path *p)

@@ -319,10 +319,13 @@ static int send_wait_room(struct send_ctx *s)
 }
 
 /* What was accepted for one connection goes by the one that follows it. */
-static int send_next_conn(struct send_ctx *s, struct rds_message *m, struct rds_conn **conn)
+static int send_next_conn(struct send_ctx *s, struct rds_message *m, struct rds_conn **conn,
+			  unsigned int *tries)
 {
 	struct rds_conn *c;
 
+	if (!--*tries || fatal_signal_pending(current))
+		return -EAGAIN;
 	send_uncharge(m);
 	rds_conn_put(*conn);
 	schedule_timeout_killable(1);
@@ -338,22 +341,26 @@ static struct rds_path *send_commit(struct send_ctx *s, struct rds_message *m,
 				    struct rds_conn **conn)
 {
 	unsigned int npaths, tries = SEND_RETRIES;
+	struct rds_flow *spare = NULL;
 	struct rds_path *p;
 	int err;
 
 	for (;;) {
 		p = rds_mprds_select(*conn, m->sport, m->dport, &npaths);
-		err = rds_path_enqueue(p, m, npaths);
+		err = rds_path_enqueue(p, m, npaths, &spare);
 		if (!err)
-			return p;
+			break;
 		if (err == -EAGAIN)
 			continue;
-		if (!--tries || fatal_signal_pending(current))
-			return ERR_PTR(-EAGAIN);
-		err = send_next_conn(s, m, conn);
+		if (err == -ENOSR)
+			err = rds_sendq_prepare(p, m->rs, &spare);
+		else
+			err = send_next_conn(s, m, conn, &tries);
 		if (err)
-			return ERR_PTR(err);
+			break;
 	}
+	rds_sendq_unprepare(spare);
+	return err ? ERR_PTR(err) : p;
 }
 
 static void send_transmit(struct send_ctx *s, struct rds_path *p)

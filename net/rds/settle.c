@@ -22,13 +22,19 @@
  */
 void rds_path_leave(struct rds_path *p, struct rds_message *m, struct list_head *list)
 {
-	list_move_tail(&m->node, list);
-	if (m->where == RDS_MSG_QUEUED)
+	if (m->where == RDS_MSG_QUEUED) {
+		rds_sendq_del(p, m);
 		WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
-	else
+		if (m->early)
+			p->conn->nr_early_queued--;
+	} else {
+		list_del(&m->node);
 		p->nr_sent--;
+	}
+	list_add_tail(&m->node, list);
 	m->where = RDS_MSG_OFF;
-	p->nr_early -= m->early;
+	if (m->early)
+		p->conn->nr_early--;
 	m->early = false;
 	if (m->control) {
 		p->nr_control--;
@@ -179,6 +185,9 @@ static bool requeue_one(struct rds_path *p, struct rds_message *m, struct list_h
 		m->flags |= RDS_FLAG_ACK_REQUIRED;
 	m->where = RDS_MSG_QUEUED;
 	list_move(&m->node, &p->queue);
+	p->front_cost += rds_message_cost(m);
+	if (m->early)
+		p->conn->nr_early_queued++;
 	p->nr_sent--;
 	WRITE_ONCE(p->nr_queued, p->nr_queued + 1);
 	return true;
@@ -360,7 +369,8 @@ static bool empty_some(struct rds_path *p, enum rds_drop_reason why, struct list
 	spin_lock_bh(&p->lock);
 	for (n = 0; n < SETTLE_CHUNK; n++) {
 		m = list_first_entry_or_null(&p->sent, struct rds_message, node) ?:
-		    list_first_entry_or_null(&p->queue, struct rds_message, node);
+		    list_first_entry_or_null(&p->queue, struct rds_message, node) ?:
+		    rds_sendq_behind(p);
 		if (!m)
 			break;
 		if (m->rs || m->control)

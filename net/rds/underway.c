@@ -13,8 +13,6 @@
 
 /* One message is accepted in any case. */
 #define UNDERWAY_MAX		SZ_4M
-/* A message without payload costs about that. */
-#define UNDERWAY_MSG_COST	512
 /* Records that a connection keeps though nothing is under way, for what is sent next. */
 #define UNDERWAY_KEPT		64
 
@@ -35,11 +33,6 @@ struct rds_underway {
 	u16 port;
 	struct rcu_head rcu;
 };
-
-static int underway_cost(const struct rds_message *m)
-{
-	return m->len + UNDERWAY_MSG_COST;
-}
 
 static struct rds_underway *underway_find(struct rds_conn *c, u16 port)
 {
@@ -129,7 +122,7 @@ int rds_underway_charge(struct rds_conn *c, struct rds_message *m, bool force)
 			underway_put(u, 1);
 			return -ENOBUFS;
 		}
-	} while (!atomic_try_cmpxchg(&u->cost, &old, old + underway_cost(m)));
+	} while (!atomic_try_cmpxchg(&u->cost, &old, old + rds_message_cost(m)));
 	m->underway = u;
 	return 0;
 }
@@ -196,7 +189,7 @@ void rds_underway_release(struct list_head *list)
 		}
 		u = m->underway;
 		m->underway = NULL;
-		cost += underway_cost(m);
+		cost += rds_message_cost(m);
 		nr++;
 	}
 	if (u)

@@ -105,6 +105,7 @@ void rds_tcp_set_options(struct rds_tcp_net *rn, struct socket *sock)
 	struct sock *sk = sock->sk;
 
 	tcp_sock_set_nodelay(sk);
+	WRITE_ONCE(tcp_sk(sk)->notsent_lowat, RDS_TCP_UNSENT);
 	sock_set_keepalive(sk);
 	tcp_sock_set_keepcnt(sk, RDS_TCP_KEEP_CNT);
 	tcp_sock_set_keepidle(sk, RDS_TCP_KEEP_IDLE);

@@ -48,6 +48,12 @@
 #define RDS_TCP_SEND_ROUNDS	16
 #define RDS_TCP_PARKED_MAX	8
 
+/*
+ * Bytes that TCP may hold and not send: what else waits does so in the core, where users take
+ * turns.
+ */
+#define RDS_TCP_UNSENT		(256U << 10)
+
 /* Pause before going on after a shortage of memory. */
 #define RDS_TCP_RETRY_DELAY	(HZ / 50 + 1)
 
