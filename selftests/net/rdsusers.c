@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Users who send between the same two hosts, for net/users and net/pile:
+ *
+ *	rdsusers hog UID ADDR PORT		binds, and does not read
+ *	rdsusers echo UID ADDR PORT		sends back what comes
+ *	rdsusers attack UID ADDR TO DEAD HOG	400 sockets send all they can to ports DEAD and HOG
+ *	rdsusers probe UID ADDR TO PORT ADDR2 TO2 SECONDS	16 sockets, each with one message
+ *						under way to an echo, and 16 between two other
+ *						addresses; prints round trips and their p99 in us
+ *	rdsusers pile UID ADDR TO SOCKS EACH	queues EACH empty messages with each of SOCKS
+ *						sockets, or what it can in 40 s; closes them and fills
+ *						new ones as fast as it can when it gets SIGUSR1
+ *	rdsusers pass UID ADDR TO TIMES		so often a socket sends one message and is closed;
+ *						prints the median and p99 of both in us
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef AF_RDS
+#define AF_RDS		21
+#endif
+
+#define VICTIMS		16		/* at each address */
+#define ATTACKERS	400
+#define BIG		100000
+#define SMALL		100
+#define MAX_TIMES	200000
+#define PILE_TIME	40
+#define PAUSE		0.05		/* of a victim between an answer and the next question */
+
+struct addr {
+	struct sockaddr_storage ss;
+	socklen_t len;
+};
+
+/* Two series of times in us. */
+static unsigned int times[2][MAX_TIMES], ntimes[2];
+static volatile sig_atomic_t told;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "rdsusers: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+static struct addr address(const char *s, int port)
+{
+	struct addr a = {};
+	struct sockaddr_in *v4 = (void *)&a.ss;
+	struct sockaddr_in6 *v6 = (void *)&a.ss;
+
+	if (inet_pton(AF_INET, s, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons(port);
+		a.len = sizeof(*v4);
+	} else if (inet_pton(AF_INET6, s, &v6->sin6_addr) == 1) {
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = htons(port);
+		a.len = sizeof(*v6);
+	} else {
+		die(s);
+	}
+	return a;
+}
+
+static int bound(const char *s, int port)
+{
+	struct addr a = address(s, port);
+	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0);
+
+	if (fd < 0 || bind(fd, (void *)&a.ss, a.len))
+		die("bind");
+	return fd;
+}
+
+static int put(int fd, const void *buf, size_t len, const struct addr *to)
+{
+	if (sendto(fd, buf, len, MSG_DONTWAIT, (const void *)&to->ss, to->len) >= 0)
+		return 0;
+	if (errno != EAGAIN && errno != ENOBUFS)
+		die("send");
+	return -1;
+}
+
+static void ready(void)
+{
+	printf("ready %d\n", getpid());
+	fflush(stdout);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	unsigned int x = *(const unsigned int *)a, y = *(const unsigned int *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The one below which that part of them is. */
+static unsigned int quantile(int which, double part)
+{
+	if (!ntimes[which])
+		return 0;
+	qsort(times[which], ntimes[which], sizeof(**times), by_size);
+	return times[which][(unsigned int)(part * (ntimes[which] - 1))];
+}
+
+static void note_time(int which, double since)
+{
+	if (ntimes[which] < MAX_TIMES)
+		times[which][ntimes[which]++] = (now() - since) * 1e6;
+}
+
+static void hog(char **arg)
+{
+	bound(arg[0], atoi(arg[1]));
+	ready();
+	pause();
+}
+
+static void echo(char **arg)
+{
+	int fd = bound(arg[0], atoi(arg[1]));
+	struct addr from = { .len = sizeof(from.ss) };
+	char buf[SMALL];
+	ssize_t n;
+
+	ready();
+	for (;;) {
+		from.len = sizeof(from.ss);
+		n = recvfrom(fd, buf, sizeof(buf), 0, (void *)&from.ss, &from.len);
+		if (n < 0)
+			die("recv");
+		if (sendto(fd, buf, n, 0, (void *)&from.ss, from.len) < 0)
+			die("answer");
+	}
+}
+
+static void attack(char **arg)
+{
+	struct addr to[2] = { address(arg[1], atoi(arg[2])), address(arg[1], atoi(arg[3])) };
+	static int fds[ATTACKERS];
+	static char blob[BIG];
+	struct timespec pause = { .tv_nsec = 2000000 };
+	unsigned long sent[2] = {};
+	int i, first = 1;
+	double told_at = 0;
+
+	for (i = 0; i < ATTACKERS; i++)
+		fds[i] = bound(arg[0], 0);
+	for (;;) {
+		for (i = 0; i < ATTACKERS; i++) {
+			int hog = i >= ATTACKERS * 5 / 8;
+
+			sent[hog] += !put(fds[i], blob, BIG, &to[hog]);
+		}
+		if (first)
+			ready();
+		first = 0;
+		if (now() > told_at + 1) {
+			printf("sent %lu to nobody, %lu to a socket that is not read\n", sent[0], sent[1]);
+			fflush(stdout);
+			told_at = now();
+		}
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* One who asks: what comes, and what he asks next. */
+static void ask(int which, int fd, double *asked, double *next, const struct addr *to)
+{
+	char buf[SMALL] = {};
+
+	if (*asked && recv(fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0) {
+		note_time(which, *asked);
+		*asked = 0;
+		*next = now() + PAUSE;
+	}
+	if (!*asked && now() >= *next && !put(fd, buf, sizeof(buf), to))
+		*asked = now();
+}
+
+/* Both in one process, in turns: what the processor does to one it does to the other. */
+static void probe(char **arg)
+{
+	struct addr to[2] = { address(arg[1], atoi(arg[2])), address(arg[4], atoi(arg[2])) };
+	double end, asked[2 * VICTIMS] = {}, next[2 * VICTIMS];
+	struct pollfd p[2 * VICTIMS];
+	int i;
+
+	for (i = 0; i < 2 * VICTIMS; i++) {
+		p[i].fd = bound(arg[i % 2 ? 3 : 0], 0);
+		p[i].events = POLLIN;
+		next[i] = now() + PAUSE * (i / 2) / VICTIMS;
+	}
+	for (end = now() + atof(arg[5]); now() < end;) {
+		for (i = 0; i < 2 * VICTIMS; i++)
+			ask(i % 2, p[i].fd, &asked[i], &next[i], &to[i % 2]);
+		poll(p, 2 * VICTIMS, 2);
+	}
+	/* Who has waited in vain until now counts as well. */
+	for (i = 0; i < 2 * VICTIMS; i++)
+		if (asked[i] && now() - asked[i] > 1)
+			note_time(i % 2, asked[i]);
+	printf("beside %u p99 %u\n", ntimes[0], quantile(0, 0.99));
+	printf("elsewhere %u p99 %u\n", ntimes[1], quantile(1, 0.99));
+}
+
+static void on_usr1(int sig)
+{
+	told = 1;
+}
+
+static void pile(char **arg)
+{
+	int i, k, socks = atoi(arg[2]), each = atoi(arg[3]), *fds = calloc(socks, sizeof(int));
+	unsigned long total = 0;
+	double begin = now();
+
+	signal(SIGUSR1, on_usr1);
+	for (i = 0; i < socks && now() < begin + PILE_TIME; i++) {
+		struct addr to = address(arg[1], 1000 + i);
+
+		fds[i] = bound(arg[0], 0);
+		for (k = 0; k < each && !put(fds[i], "", 0, &to); k++)
+			total++;
+	}
+	socks = i;
+	printf("queued %lu\n", total);
+	ready();
+	while (!told)
+		pause();
+	for (i = 0;; i = (i + 1) % socks) {
+		struct addr to = address(arg[1], 1000 + i);
+
+		close(fds[i]);
+		fds[i] = bound(arg[0], 0);
+		for (k = 0; k < each && !put(fds[i], "", 0, &to); k++)
+			;
+	}
+}
+
+static void pass(char **arg)
+{
+	struct addr to = address(arg[1], 6);
+	int i, fd, n = atoi(arg[2]);
+	double t;
+
+	for (i = 0; i < n && i < MAX_TIMES; i++) {
+		fd = bound(arg[0], 0);
+		t = now();
+		put(fd, "", 0, &to);
+		note_time(0, t);
+		t = now();
+		close(fd);
+		note_time(1, t);
+	}
+	printf("send %u p99 %u\n", quantile(0, 0.5), quantile(0, 0.99));
+	printf("close %u p99 %u\n", quantile(1, 0.5), quantile(1, 0.99));
+}
+
+static const struct mode {
+	const char *name;
+	int args;
+	void (*run)(char **arg);
+} modes[] = {
+	{ "hog", 2, hog }, { "echo", 2, echo }, { "attack", 4, attack }, { "probe", 6, probe },
+	{ "pile", 4, pile }, { "pass", 3, pass },
+};
+
+int main(int argc, char **argv)
+{
+	struct rlimit many = { 8192, 8192 };
+	unsigned int i;
+
+	for (i = 0; argc > 2 && i < sizeof(modes) / sizeof(*modes); i++) {
+		if (strcmp(argv[1], modes[i].name) || argc != modes[i].args + 3)
+			continue;
+		if (setrlimit(RLIMIT_NOFILE, &many) || setuid(atoi(argv[2])))
+			die("uid");
+		modes[i].run(argv + 3);
+		return 0;
+	}
+	fprintf(stderr, "usage: rdsusers hog|echo|attack|probe|pile|pass UID ...\n");
+	return 2;
+}
