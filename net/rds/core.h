@@ -130,14 +130,21 @@ struct rds_zrecord {
 	struct rds_zcopy_cookies cookies;
 };
 
+/* What an entry of rds_net.sockets is. */
+enum rds_sock_entry_kind {
+	RDS_SOCK_OPEN,
+	RDS_SOCK_CLOSED,	/* not freed: messages of it may be on their way */
+	RDS_SOCK_PLACE		/* none, but how far somebody has walked who has let go of the lock */
+};
+
 /**
  * struct rds_sock_entry - an entry of rds_net.sockets
  * @node: the list (rds_net.lock)
- * @place: no socket, but how far somebody has walked the list, who has let go of the lock
+ * @kind: changes once, from open to closed, under the same lock
  */
 struct rds_sock_entry {
 	struct list_head node;
-	bool place;
+	enum rds_sock_entry_kind kind;
 };
 
 /**

@@ -187,45 +187,67 @@ static void message_record(struct walk *w, u64 seq, u32 len, const struct in6_ad
 
 enum { LIST_QUEUED, LIST_SENT };
 
-/* A walk over the messages of a path. */
+/* A walk over the messages of a socket, or of the kernel's own on a path. */
 struct messages {
 	struct walk *w;
-	struct rds_conn *c;
-	u64 next;
+	u64 ahead;
 };
 
-static void path_message(struct rds_message *m, void *arg)
+/*
+ * What has no number gets about the one that is shown.  The connection stays as long as the message
+ * is on the list by which we have it.
+ */
+static void sent_record(struct rds_message *m, void *arg)
 {
+	struct rds_path *p = READ_ONCE(m->path);
+	struct rds_conn *c = p->conn;
 	struct messages *x = arg;
-	struct rds_conn *c = x->c;
+	u64 seq = READ_ONCE(m->seq);
+	bool sent = READ_ONCE(m->where) == RDS_MSG_SENT;
 
-	/* Not those that were taken back.  What has no number gets about that one. */
-	if (m->rs || m->control)
-		message_record(x->w, m->seq ?: x->next++, m->len, &c->key.laddr, m->sport,
-			       &c->key.faddr, m->dport, c->key.tos);
+	if (sent != (x->w->src->arg == LIST_SENT) || !conn_listed(x->w, c))
+		return;
+	if (!seq)
+		seq = READ_ONCE(p->next_tx) + x->ahead++;
+	message_record(x->w, seq, m->len, &c->key.laddr, m->sport, &c->key.faddr, m->dport,
+		       c->key.tos);
 }
 
-static void conn_messages(struct rds_conn *c, void *arg)
+/* Not those that were taken back, and are there for the transport's sake. */
+static void own_record(struct rds_message *m, void *arg)
 {
-	struct messages x = { .w = arg, .c = c };
-	struct walk *w = arg;
+	if (READ_ONCE(m->rs))
+		sent_record(m, arg);
+}
+
+static void sock_sent(struct walk *w, struct rds_sock *rs)
+{
+	struct messages x = { .w = w };
+	struct rds_tx_walk place;
+
+	if (!atomic_read(&rs->tx_msgs))
+		return;
+	rds_tx_walk_begin(&place, rs);
+	while (rds_tx_walk_some(&place, own_record, &x))
+		cond_resched();
+	rds_tx_walk_end(&place);
+}
+
+static void conn_controls(struct rds_conn *c, void *arg)
+{
+	struct messages x = { .w = arg };
 	struct rds_message *m;
 	struct rds_path *p;
 	int i;
 
-	if (!conn_listed(w, c))
-		return;
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
 		p = smp_load_acquire(&c->paths[i]);	/* published complete */
-		if (!p)
+		if (!p || !READ_ONCE(p->nr_control))
 			continue;
+		x.ahead = 0;
 		spin_lock_bh(&p->lock);
-		x.next = p->next_tx;
-		if (w->src->arg == LIST_SENT)
-			list_for_each_entry(m, &p->sent, node)
-				path_message(m, &x);
-		else
-			rds_sendq_for_each(p, path_message, &x);
+		list_for_each_entry(m, &p->controls, own)
+			sent_record(m, &x);
 		spin_unlock_bh(&p->lock);
 	}
 }
@@ -317,11 +339,6 @@ static void walk_conns(struct walk *w)
 	rds_conn_for_each(w->rn, conn_record, w);
 }
 
-static void walk_conn_messages(struct walk *w)
-{
-	rds_conn_for_each(w->rn, conn_messages, w);
-}
-
 static void walk_paths(struct walk *w)
 {
 	rds_conn_for_each(w->rn, conn_paths, w);
@@ -330,9 +347,10 @@ static void walk_paths(struct walk *w)
 /* Sockets taken while the list is locked once: nobody else waits for more than these. */
 #define SOCKS_AT_ONCE	32
 
-/* The next sockets, counted, in front of which @at is then.  How many. */
+/* The next sockets, counted, of a kind up to @most, in front of which @at is then.  How many. */
 static unsigned int next_socks(struct rds_net *rn, struct rds_sock_entry *at,
-			       const struct rds_sock_entry *end, struct rds_sock **socks)
+			       const struct rds_sock_entry *end, enum rds_sock_entry_kind most,
+			       struct rds_sock **socks)
 {
 	struct list_head *pos = at->node.next;
 	unsigned int n = 0, steps;
@@ -341,19 +359,24 @@ static unsigned int next_socks(struct rds_net *rn, struct rds_sock_entry *at,
 	for (steps = 0; steps < SOCKS_AT_ONCE && pos != &end->node; steps++, pos = pos->next) {
 		struct rds_sock_entry *e = list_entry(pos, struct rds_sock_entry, node);
 
-		if (e->place)
+		if (e->kind > most)
 			continue;
 		socks[n] = container_of(e, struct rds_sock, listed);
-		sock_hold(rds_rs_to_sk(socks[n++]));
+		/* it leaves the list when it is freed */
+		n += refcount_inc_not_zero(&rds_rs_to_sk(socks[n])->sk_refcnt);
 	}
 	list_move_tail(&at->node, pos);
 	return n;
 }
 
-/* The sockets that are there when it begins, the oldest first; those that go meanwhile perhaps. */
-static void each_sock(struct walk *w, void (*fn)(struct walk *w, struct rds_sock *rs))
+/*
+ * The sockets of a kind up to @most that are there when it begins, the oldest first; those that go
+ * meanwhile perhaps.
+ */
+static void each_sock(struct walk *w, enum rds_sock_entry_kind most,
+		      void (*fn)(struct walk *w, struct rds_sock *rs))
 {
-	struct rds_sock_entry at = { .place = true }, end = { .place = true };
+	struct rds_sock_entry at = { .kind = RDS_SOCK_PLACE }, end = { .kind = RDS_SOCK_PLACE };
 	struct rds_sock *socks[SOCKS_AT_ONCE];
 	struct rds_net *rn = w->rn;
 	unsigned int i, n;
@@ -362,7 +385,7 @@ static void each_sock(struct walk *w, void (*fn)(struct walk *w, struct rds_sock
 	list_add(&at.node, &rn->sockets);
 	list_add_tail(&end.node, &rn->sockets);
 	while (at.node.next != &end.node) {
-		n = next_socks(rn, &at, &end, socks);
+		n = next_socks(rn, &at, &end, most, socks);
 		spin_unlock_bh(&rn->lock);
 		for (i = 0; i < n; i++) {
 			fn(w, socks[i]);
@@ -378,12 +401,18 @@ static void each_sock(struct walk *w, void (*fn)(struct walk *w, struct rds_sock
 
 static void walk_socks(struct walk *w)
 {
-	each_sock(w, sock_record);
+	each_sock(w, RDS_SOCK_OPEN, sock_record);
+}
+
+static void walk_sent_messages(struct walk *w)
+{
+	each_sock(w, RDS_SOCK_CLOSED, sock_sent);
+	rds_conn_for_each(w->rn, conn_controls, w);
 }
 
 static void walk_sock_messages(struct walk *w)
 {
-	each_sock(w, sock_messages);
+	each_sock(w, RDS_SOCK_OPEN, sock_messages);
 }
 
 static void ask_transport(struct rds_transport *t, void *arg)
@@ -409,13 +438,13 @@ static const struct source sources[] = {
 	{ RDS_INFO_CONNECTIONS, sizeof(struct rds_info_connection), false, 0, walk_conns },
 	{ RDS6_INFO_CONNECTIONS, sizeof(struct rds6_info_connection), true, 0, walk_conns },
 	{ RDS_INFO_SEND_MESSAGES, sizeof(struct rds_info_message), false, LIST_QUEUED,
-	  walk_conn_messages },
+	  walk_sent_messages },
 	{ RDS6_INFO_SEND_MESSAGES, sizeof(struct rds6_info_message), true, LIST_QUEUED,
-	  walk_conn_messages },
+	  walk_sent_messages },
 	{ RDS_INFO_RETRANS_MESSAGES, sizeof(struct rds_info_message), false, LIST_SENT,
-	  walk_conn_messages },
+	  walk_sent_messages },
 	{ RDS6_INFO_RETRANS_MESSAGES, sizeof(struct rds6_info_message), true, LIST_SENT,
-	  walk_conn_messages },
+	  walk_sent_messages },
 	{ RDS_INFO_RECV_MESSAGES, sizeof(struct rds_info_message), false, 0,
 	  walk_sock_messages },
 	{ RDS6_INFO_RECV_MESSAGES, sizeof(struct rds6_info_message), true, 0,

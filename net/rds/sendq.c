@@ -395,26 +395,3 @@ void rds_sendq_wake(struct rds_path *p)
 	q->round++;
 	WRITE_ONCE(q->nr_parked, 0);
 }
-
-/**
- * rds_sendq_for_each() - call a function for each message that waits
- * @p: the path, its lock held
- * @fn: the function
- * @arg: for it
- */
-void rds_sendq_for_each(struct rds_path *p, void (*fn)(struct rds_message *m, void *arg),
-			void *arg)
-{
-	struct rds_message *m;
-	struct rds_flow *f;
-	unsigned int i;
-
-	list_for_each_entry(m, &p->queue, node)
-		fn(m, arg);
-	if (!p->sendq || !p->sendq->nr)
-		return;
-	for (i = 0; i < ARRAY_SIZE(p->sendq->flows); i++)
-		hlist_for_each_entry(f, &p->sendq->flows[i], hash)
-			list_for_each_entry(m, &f->msgs, node)
-				fn(m, arg);
-}

@@ -89,8 +89,6 @@ void rds_sendq_del(struct rds_path *p, struct rds_message *m);
 struct rds_message *rds_sendq_next(struct rds_path *p, bool *again);
 struct rds_message *rds_sendq_behind(struct rds_path *p);
 void rds_sendq_wake(struct rds_path *p);
-void rds_sendq_for_each(struct rds_path *p, void (*fn)(struct rds_message *m, void *arg),
-			void *arg);
 
 /* message.c */
 struct rds_message *rds_message_from_user(struct rds_sock *rs, struct iov_iter *from, size_t len,
@@ -126,7 +124,22 @@ bool rds_path_is_up(const struct rds_path *p);
 void rds_path_pump_work(struct work_struct *work);
 extern int rds_send_batch_count;
 
+/**
+ * struct rds_tx_walk - somebody looks through rds_sock.tx_list, and lets go of its lock in between
+ * @rs: the socket
+ * @here: how far he is: a message on no path, as all there may be on that list
+ * @end: where he stops: another one
+ */
+struct rds_tx_walk {
+	struct rds_sock *rs;
+	struct rds_message here, end;
+};
+
 /* settle.c */
+void rds_tx_walk_begin(struct rds_tx_walk *w, struct rds_sock *rs);
+bool rds_tx_walk_some(struct rds_tx_walk *w, void (*fn)(struct rds_message *m, void *arg),
+		      void *arg);
+void rds_tx_walk_end(struct rds_tx_walk *w);
 void rds_path_leave(struct rds_path *p, struct rds_message *m, struct list_head *list);
 void rds_path_settle_rest(struct rds_path *p);
 void rds_path_empty(struct rds_path *p, enum rds_drop_reason why, struct list_head *out);

@@ -237,24 +237,82 @@ void rds_path_requeue_sent(struct rds_path *p)
 }
 
 /**
+ * rds_tx_walk_begin() - somebody looks through the messages that a socket has on paths
+ * @w: the walk
+ * @rs: the socket, held until rds_tx_walk_end()
+ *
+ * What is sent meanwhile is not looked at.
+ */
+void rds_tx_walk_begin(struct rds_tx_walk *w, struct rds_sock *rs)
+{
+	w->rs = rs;
+	w->here.where = RDS_MSG_OFF;
+	w->end.where = RDS_MSG_OFF;
+	spin_lock_bh(&rs->tx_lock);
+	list_add(&w->here.own, &rs->tx_list);
+	list_add_tail(&w->end.own, &rs->tx_list);
+	spin_unlock_bh(&rs->tx_lock);
+}
+
+/**
+ * rds_tx_walk_some() - the next messages of a walk, about SETTLE_CHUNK at most
+ * @w: the walk
+ * @fn: is called for each that is on a path, with rds_sock.tx_lock held; may take it off the list
+ * @arg: for @fn
+ *
+ * Return: false at the end.
+ */
+bool rds_tx_walk_some(struct rds_tx_walk *w, void (*fn)(struct rds_message *m, void *arg),
+		      void *arg)
+{
+	struct rds_message *m = &w->here, *next;
+	unsigned int n = 0;
+	bool more;
+
+	spin_lock_bh(&w->rs->tx_lock);
+	list_for_each_entry_safe_continue(m, next, &w->rs->tx_list, own) {
+		if (m == &w->end || n++ == SETTLE_CHUNK)
+			break;
+		if (READ_ONCE(m->where) != RDS_MSG_OFF)
+			fn(m, arg);
+	}
+	more = m != &w->end;
+	list_move_tail(&w->here.own, &m->own);
+	spin_unlock_bh(&w->rs->tx_lock);
+	return more;
+}
+
+/**
+ * rds_tx_walk_end() - a walk is over
+ * @w: the walk
+ */
+void rds_tx_walk_end(struct rds_tx_walk *w)
+{
+	spin_lock_bh(&w->rs->tx_lock);
+	list_del(&w->here.own);
+	list_del(&w->end.own);
+	spin_unlock_bh(&w->rs->tx_lock);
+}
+
+/**
  * struct purge - a socket takes messages back from a path
+ * @p: the path
  * @rs: the socket, held
  * @dport: only those to this port, or NULL
  * @lent: only those with memory of the application
  * @why: reason
  * @out: gets them
- * @here: how far the socket's list was looked through; a message on no path
  * @bytes: payload of messages that stay on the path, but not the socket's
  * @left: their number
  * @puts: references to the socket to be dropped for them
  */
 struct purge {
+	struct rds_path *p;
 	struct rds_sock *rs;
 	const u16 *dport;
 	bool lent;
 	enum rds_drop_reason why;
 	struct list_head *out;
-	struct rds_message *here;
 	u32 bytes, left, puts;
 };
 
@@ -271,9 +329,11 @@ static void purge_pin(struct purge *x, struct rds_message *m)
 }
 
 /* Locks of the path and of the socket's list held. */
-static void purge_one(struct rds_path *p, struct rds_message *m, struct purge *x)
+static void purge_one(struct rds_message *m, void *arg)
 {
-	if (READ_ONCE(m->path) != p || m->where == RDS_MSG_OFF)
+	struct purge *x = arg;
+
+	if (READ_ONCE(m->path) != x->p)
 		return;
 	if (!m->rs) {		/* cancelled before */
 		purge_pin(x, m);
@@ -281,7 +341,7 @@ static void purge_one(struct rds_path *p, struct rds_message *m, struct purge *x
 	}
 	if ((x->dport && m->dport != *x->dport) || (x->lent && !m->pin && !m->op))
 		return;
-	rds_drop_message(p, m, x->why);
+	rds_drop_message(x->p, m, x->why);
 	if (m->pin && m->where == RDS_MSG_SENT) {
 		x->bytes += m->charge;
 		x->left++;
@@ -293,28 +353,7 @@ static void purge_one(struct rds_path *p, struct rds_message *m, struct purge *x
 	}
 	if (m->op)
 		m->op->taken = true;
-	rds_path_leave(p, m, x->out);
-}
-
-/* False at the end of the socket's list. */
-static bool purge_some(struct rds_path *p, struct purge *x)
-{
-	struct rds_message *m = x->here, *next;
-	unsigned int n = 0;
-	bool more;
-
-	spin_lock_bh(&p->lock);
-	spin_lock(&x->rs->tx_lock);
-	list_for_each_entry_safe_continue(m, next, &x->rs->tx_list, own) {
-		if (n++ == SETTLE_CHUNK)
-			break;
-		purge_one(p, m, x);
-	}
-	more = !list_entry_is_head(m, &x->rs->tx_list, own);
-	list_move_tail(&x->here->own, &m->own);
-	spin_unlock(&x->rs->tx_lock);
-	spin_unlock_bh(&p->lock);
-	return more;
+	rds_path_leave(x->p, m, x->out);
 }
 
 /**
@@ -338,19 +377,20 @@ static bool purge_some(struct rds_path *p, struct purge *x)
 void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, bool lent,
 		    enum rds_drop_reason why, struct list_head *out)
 {
-	struct rds_message here = { .where = RDS_MSG_OFF };
 	struct purge x = {
-		.rs = rs, .dport = dport, .lent = lent, .why = why, .out = out, .here = &here,
+		.p = p, .rs = rs, .dport = dport, .lent = lent, .why = why, .out = out,
 	};
+	struct rds_tx_walk w;
+	bool more;
 
-	spin_lock_bh(&rs->tx_lock);
-	list_add(&here.own, &rs->tx_list);
-	spin_unlock_bh(&rs->tx_lock);
-	while (purge_some(p, &x))
+	rds_tx_walk_begin(&w, rs);
+	do {
+		spin_lock_bh(&p->lock);
+		more = rds_tx_walk_some(&w, purge_one, &x);
+		spin_unlock_bh(&p->lock);
 		cond_resched();
-	spin_lock_bh(&rs->tx_lock);
-	list_del(&here.own);
-	spin_unlock_bh(&rs->tx_lock);
+	} while (more);
+	rds_tx_walk_end(&w);
 
 	if (x.left)
 		rds_tx_release(rs, x.bytes, x.left);

@@ -297,7 +297,7 @@ static int rds_release(struct socket *sock)
 	rn = rds_net(sock_net(sk));
 
 	spin_lock_bh(&rn->lock);
-	list_del_init(&rs->listed.node);
+	rs->listed.kind = RDS_SOCK_CLOSED;
 	spin_unlock_bh(&rn->lock);
 	spin_lock_bh(&rs->rx.lock);
 	WRITE_ONCE(rs->rx.closed, true);
@@ -337,6 +337,9 @@ static void rds_destruct(struct sock *sk)
 	struct rds_sock *rs = rds_sk(sk);
 
 	WARN_ON_ONCE(!list_empty(&rs->rx.queue) || atomic_read(&rs->tx_msgs));
+	spin_lock_bh(&rn->lock);
+	list_del(&rs->listed.node);
+	spin_unlock_bh(&rn->lock);
 	if (rs->map)
 		rds_cong_map_put(rn, rs->map);
 	skb_queue_purge(&sk->sk_error_queue);
