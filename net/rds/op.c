@@ -323,57 +323,43 @@ bool rds_op_begin(struct rds_path *p, struct rds_message *m)
 }
 
 /**
- * rds_op_refuse() - an operation cannot be executed on this link
- * @p: path; link mutex held
- * @m: message, pulled, operation not begun
- * @status: what is reported
+ * rds_op_part_done() - a part of an operation was executed, or has failed
+ * @m: its message, begun, and not taken off its path; path->lock held
+ * @nr: part
+ * @status: RDS_RDMA_SUCCESS, _REMOTE_ERROR or _OTHER_ERROR
+ * @note: set to what has to be given to rds_op_tell()
+ *
+ * Return: true if the message waits for nothing else, and leaves its path.
  */
-void rds_op_refuse(struct rds_path *p, struct rds_message *m, int status)
+bool rds_op_part_done(struct rds_message *m, enum rds_op_nr nr, int status,
+		      struct rds_notifier **note)
 {
-	LIST_HEAD(out);
+	struct rds_op_part *part = &m->op->part[nr];
 
-	spin_lock_bh(&p->lock);
-	if (!m->op->taken) {
-		m->op->taken = true;
-		rds_drop_message(p, m, RDS_DROP_OP);
-		list_move_tail(&m->node, &out);
-	}
-	spin_unlock_bh(&p->lock);
-	rds_op_finish(&out, status);
-	rds_message_settle(&out);
+	part->state = status == RDS_RDMA_SUCCESS ? RDS_OP_OK : RDS_OP_FAILED;
+	*note = op_note(part, status);
+	if (!m->op->acked || !op_all(m->op, RDS_OP_OK))
+		return false;
+	m->op->taken = true;
+	return true;
 }
 
 /**
- * rds_op_done() - a part of an operation was executed, or has failed
- * @p: path
- * @m: its message, begun
+ * rds_op_tell() - count a part of an operation, and tell who wants to know
+ * @m: its message
  * @nr: part
- * @status: RDS_RDMA_SUCCESS, _REMOTE_ERROR or _OTHER_ERROR
+ * @status: outcome
+ * @note: of rds_op_part_done(), or NULL
  *
  * Context: any, no lock of RDS held.
  */
-void rds_op_done(struct rds_path *p, struct rds_message *m, enum rds_op_nr nr, int status)
+void rds_op_tell(const struct rds_message *m, enum rds_op_nr nr, int status,
+		 struct rds_notifier *note)
 {
-	struct rds_op_part *part = &m->op->part[nr];
-	struct rds_notifier *note = NULL;
-	LIST_HEAD(out);
-
-	spin_lock_bh(&p->lock);
-	/* Who has taken the message reports what was not done by then. */
-	if (!m->op->taken) {
-		part->state = status == RDS_RDMA_SUCCESS ? RDS_OP_OK : RDS_OP_FAILED;
-		note = op_note(part, status);
-		if (m->op->acked && op_all(m->op, RDS_OP_OK)) {
-			m->op->taken = true;
-			list_move_tail(&m->node, &out);
-		}
-	}
-	spin_unlock_bh(&p->lock);
 	if (status == RDS_RDMA_SUCCESS)
-		op_account(part);
+		op_account(&m->op->part[nr]);
 	if (note)
 		op_report(m->rs, note, status);
-	rds_message_settle(&out);
 }
 
 /**

@@ -14,6 +14,16 @@
 /* Messages that an acknowledgment settles where it arrives, perhaps in softirq. */
 #define SETTLE_AT_ONCE		1024
 
+/*
+ * Messages that are on a path no more: what was accounted for them is given back.  No locks held;
+ * their connection is held until their sockets have forgotten them, see info.c.
+ */
+static void settle_messages(struct list_head *list)
+{
+	rds_underway_release(list);
+	rds_message_settle(list);
+}
+
 /**
  * rds_path_leave() - a message is on the path no more
  * @p: the path, its lock held
@@ -97,9 +107,7 @@ static u32 settle_some(struct rds_path *p, u32 epoch, u64 pos)
 	if (nr && !p->nr_sent && rds_path_asks(p))
 		rds_path_begin_unacked(p);
 	spin_unlock_bh(&p->lock);
-	if (nr)
-		rds_underway_release(&done);
-	rds_message_settle(&done);
+	settle_messages(&done);
 	return nr;
 }
 
@@ -230,8 +238,7 @@ void rds_path_requeue_sent(struct rds_path *p)
 		cond_resched();
 	rds_stat_add(send_retransmitted, nr);
 	rds_op_finish(&drop, RDS_RDMA_DROPPED);
-	rds_underway_release(&drop);
-	rds_message_settle(&drop);
+	settle_messages(&drop);
 	if (!p->index)
 		rds_mprds_path0_acked(p->conn);
 }
@@ -435,6 +442,52 @@ void rds_path_empty(struct rds_path *p, enum rds_drop_reason why, struct list_he
 {
 	while (empty_some(p, why, out))
 		cond_resched();
+	if (!p->index)
+		rds_mprds_path0_acked(p->conn);
+}
+
+/**
+ * rds_op_refuse() - an operation cannot be executed on this link
+ * @p: path; link mutex held
+ * @m: message, pulled, operation not begun
+ * @status: what is reported
+ */
+void rds_op_refuse(struct rds_path *p, struct rds_message *m, int status)
+{
+	LIST_HEAD(out);
+
+	spin_lock_bh(&p->lock);
+	if (!m->op->taken) {
+		m->op->taken = true;
+		rds_drop_message(p, m, RDS_DROP_OP);
+		rds_path_leave(p, m, &out);
+	}
+	spin_unlock_bh(&p->lock);
+	rds_op_finish(&out, status);
+	settle_messages(&out);
+}
+
+/**
+ * rds_op_done() - a part of an operation was executed, or has failed
+ * @p: path
+ * @m: its message, begun
+ * @nr: part
+ * @status: RDS_RDMA_SUCCESS, _REMOTE_ERROR or _OTHER_ERROR
+ *
+ * Context: any, no lock of RDS held.
+ */
+void rds_op_done(struct rds_path *p, struct rds_message *m, enum rds_op_nr nr, int status)
+{
+	struct rds_notifier *note = NULL;
+	LIST_HEAD(out);
+
+	spin_lock_bh(&p->lock);
+	/* Who has taken the message reports what was not done by then. */
+	if (!m->op->taken && rds_op_part_done(m, nr, status, &note))
+		rds_path_leave(p, m, &out);
+	spin_unlock_bh(&p->lock);
+	rds_op_tell(m, nr, status, note);
+	settle_messages(&out);
 	if (!p->index)
 		rds_mprds_path0_acked(p->conn);
 }
