@@ -37,7 +37,7 @@
 #define SMALL		100
 #define MAX_TIMES	200000
 #define PILE_TIME	40
-#define PAUSE		0.05		/* of a victim between an answer and the next question */
+#define PERIOD		0.1		/* so often a victim asks, unless it waits for an answer */
 
 struct addr {
 	struct sockaddr_storage ss;
@@ -192,10 +192,11 @@ static void ask(int which, int fd, double *asked, double *next, const struct add
 	if (*asked && recv(fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0) {
 		note_time(which, *asked);
 		*asked = 0;
-		*next = now() + PAUSE;
 	}
-	if (!*asked && now() >= *next && !put(fd, buf, sizeof(buf), to))
+	if (!*asked && now() >= *next && !put(fd, buf, sizeof(buf), to)) {
 		*asked = now();
+		*next = (*next > *asked - PERIOD ? *next : *asked - PERIOD) + PERIOD;
+	}
 }
 
 /* Both in one process, in turns: what the processor does to one it does to the other. */
@@ -209,7 +210,7 @@ static void probe(char **arg)
 	for (i = 0; i < 2 * VICTIMS; i++) {
 		p[i].fd = bound(arg[i % 2 ? 3 : 0], 0);
 		p[i].events = POLLIN;
-		next[i] = now() + PAUSE * (i / 2) / VICTIMS;
+		next[i] = now() + PERIOD * (i / 2) / VICTIMS;
 	}
 	for (end = now() + atof(arg[5]); now() < end;) {
 		for (i = 0; i < 2 * VICTIMS; i++)
