@@ -433,6 +433,7 @@ bool rds_path_emptied(const struct rds_path *p);
 void rds_message_hdr(const struct rds_message *m, u8 out[48]);
 /* Is anything left to be pulled, or to be acknowledged?  Hints. */
 bool rds_path_has_queued(const struct rds_path *p);
+bool rds_path_has_backlog(const struct rds_path *p);
 bool rds_path_has_unacked(const struct rds_path *p);
 /* A frame is thrown away for its checksum: counted and traced.  Any context. */
 void rds_path_bad_checksum(struct rds_path *p, const struct rds_hdr *h);

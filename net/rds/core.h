@@ -413,6 +413,9 @@ struct rds_path {
 
 #define RDS_NR_WAYS	256
 
+/* Ports whose records a connection finds at once (underway.c). */
+#define RDS_UNDERWAY_RECENT	8
+
 /**
  * struct rds_conn - a connection
  * @node: rds_net.conns
@@ -464,6 +467,7 @@ struct rds_path {
  *	sequence received from it (legacy.c)
  * @flow_bytes: its memory, charged to the namespace
  * @underway: xarray: destination port -> struct rds_underway (underway.c)
+ * @recent: those that were asked for last, by port (@underway's lock to write; RCU)
  * @nr_underway: records in it
  * @crowded: once there was too much under way to one of them
  * @mprds_work: allocates paths, in process context; delayed only for lack of memory
@@ -513,6 +517,7 @@ struct rds_conn {
 	struct xarray flows;
 	atomic_t flow_bytes;
 	struct xarray underway;
+	struct rds_underway *recent[RDS_UNDERWAY_RECENT];
 	atomic_t nr_underway;
 	bool crowded;
 	struct delayed_work mprds_work;

@@ -70,6 +70,7 @@ EXPORT_SYMBOL_NS_GPL(rds_path_pull_control, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_emptied, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_pull, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_has_queued, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_path_has_backlog, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_has_unacked, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_bad_checksum, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_path_acked, RDS_TRANSPORT);

@@ -448,7 +448,7 @@ void rds_message_settle(struct list_head *list)
 	settle_begins();
 	message_disown(list);
 	list_for_each_entry_safe(m, next, list, node) {
-		list_del_init(&m->node);
+		INIT_LIST_HEAD(&m->node);	/* all of them leave the list */
 		if (m->rs && m->rs != rs) {
 			if (rs) {
 				rds_tx_release(rs, bytes, msgs);
@@ -466,6 +466,7 @@ void rds_message_settle(struct list_head *list)
 		}
 		rds_message_put(m);
 	}
+	INIT_LIST_HEAD(list);
 	if (rs) {
 		rds_tx_release(rs, bytes, msgs);
 		rds_sock_put(rs);

@@ -399,15 +399,20 @@ size_t rds_path_pull_control(struct rds_path *p, u8 *buf)
 /* The message that goes next, on the sent list, or NULL; p->lock held. */
 static struct rds_message *path_take(struct rds_path *p, u64 *end, bool *again)
 {
-	struct rds_message *m = rds_sendq_next(p, again);
+	struct rds_message *m = list_first_entry_or_null(&p->queue, struct rds_message, node);
 
-	if (!m)
-		return NULL;
-	rds_sendq_del(p, m);
+	if (m) {
+		rds_sendq_front_del(p, m, &p->sent);
+	} else {
+		m = rds_sendq_next(p, again);
+		if (!m)
+			return NULL;
+		rds_sendq_del(p, m);
+		list_add_tail(&m->node, &p->sent);
+	}
 	WRITE_ONCE(p->nr_queued, p->nr_queued - 1);
 	if (m->early)
 		p->conn->nr_early_queued--;
-	list_add_tail(&m->node, &p->sent);
 	m->where = RDS_MSG_SENT;
 	p->nr_sent++;
 	if (!m->seq)
@@ -472,6 +477,14 @@ bool rds_path_has_queued(const struct rds_path *p)
 	const struct rds_sendq *q = READ_ONCE(p->sendq);
 
 	return READ_ONCE(p->nr_queued) != (q ? READ_ONCE(q->nr_parked) : 0);
+}
+
+/* So much waits that users take turns. */
+bool rds_path_has_backlog(const struct rds_path *p)
+{
+	const struct rds_sendq *q = READ_ONCE(p->sendq);
+
+	return q && READ_ONCE(q->nr) != READ_ONCE(q->nr_parked);
 }
 
 bool rds_path_has_unacked(const struct rds_path *p)

@@ -23,8 +23,6 @@
 
 #include "core.h"
 
-/* That much may wait in front; as rds_path_cost() counts. */
-#define FRONT_MAX	SZ_128K
 /* What a user sends in one turn. */
 #define QUANTUM		SZ_64K
 /* Flows and users that are looked at under one hold of the lock. */
@@ -146,12 +144,6 @@ void rds_sendq_free(struct rds_path *p)
 
 /* ---- in ------------------------------------------------------------------------ */
 
-/* Does a message have to wait in a flow? */
-static bool sendq_is_due(const struct rds_path *p)
-{
-	return p->front_cost >= FRONT_MAX || (p->sendq && p->sendq->nr);
-}
-
 static struct rds_sendq_user *user_find(struct rds_sendq *q, kuid_t uid)
 {
 	struct rds_sendq_user *u;
@@ -206,23 +198,17 @@ static void flow_count(struct rds_sendq *q, struct rds_flow *f, int n)
 }
 
 /**
- * rds_sendq_add() - put a message where it waits, in front or in a flow
+ * rds_sendq_add_behind() - put a message into a flow
  * @p: the path, its lock held
- * @m: the message
- * @spare: a flow in case there is none, then set to NULL; itself NULL for messages of the kernel,
- *	which wait in front
+ * @m: the message of a user
+ * @spare: a flow in case there is none, then set to NULL
  *
  * Return: false if there is none and it is needed: rds_sendq_prepare().
  */
-bool rds_sendq_add(struct rds_path *p, struct rds_message *m, struct rds_flow **spare)
+bool rds_sendq_add_behind(struct rds_path *p, struct rds_message *m, struct rds_flow **spare)
 {
 	struct rds_flow *f = NULL;
 
-	if (!spare || !sendq_is_due(p)) {
-		list_add_tail(&m->node, &p->queue);
-		p->front_cost += rds_message_cost(m);
-		return true;
-	}
 	if (p->sendq)
 		f = flow_find(p->sendq, sock_user(m->rs), m->dport);
 	if (!f) {
@@ -333,7 +319,7 @@ static struct rds_message *sendq_step(struct rds_path *p)
 }
 
 /**
- * rds_sendq_next() - the message that goes next
+ * rds_sendq_next() - the message in a flow that goes next; there is none in front
  * @p: the path, its lock held
  * @again: set if there may be one, but not after so many steps: let go of the lock, ask again
  *
@@ -341,12 +327,12 @@ static struct rds_message *sendq_step(struct rds_path *p)
  */
 struct rds_message *rds_sendq_next(struct rds_path *p, bool *again)
 {
-	struct rds_message *m = list_first_entry_or_null(&p->queue, struct rds_message, node);
 	struct rds_sendq *q = p->sendq;
+	struct rds_message *m = NULL;
 	unsigned int n;
 
-	if (m || !q || q->nr == q->nr_parked)
-		return m;
+	if (!q || q->nr == q->nr_parked)
+		return NULL;
 	for (n = 0; n < STEPS && !m; n++) {
 		if (!list_empty(&q->waking))
 			flow_activate(q, list_first_entry(&q->waking, struct rds_flow, node));

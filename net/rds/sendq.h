@@ -16,6 +16,9 @@ static inline u32 rds_message_cost(const struct rds_message *m)
 	return m->len + RDS_TX_MSG_COST;
 }
 
+/* That much may wait in front; as rds_message_cost() counts. */
+#define RDS_SENDQ_FRONT_MAX	SZ_128K
+
 #define RDS_SENDQ_HASH_BITS	6
 
 /**
@@ -84,7 +87,7 @@ void rds_sendq_unprepare(struct rds_flow *spare);
 void rds_sendq_free(struct rds_path *p);
 
 /* with the path's lock held */
-bool rds_sendq_add(struct rds_path *p, struct rds_message *m, struct rds_flow **spare);
+bool rds_sendq_add_behind(struct rds_path *p, struct rds_message *m, struct rds_flow **spare);
 void rds_sendq_del(struct rds_path *p, struct rds_message *m);
 struct rds_message *rds_sendq_next(struct rds_path *p, bool *again);
 struct rds_message *rds_sendq_behind(struct rds_path *p);
@@ -150,9 +153,41 @@ void rds_path_requeue_sent(struct rds_path *p);
 
 /* underway.c */
 int rds_underway_charge(struct rds_conn *c, struct rds_message *m, bool force);
-bool rds_underway_full(struct rds_conn *c, u16 port);
+bool rds_underway_is_full(struct rds_conn *c, u16 port);
 void rds_underway_release(struct list_head *list);
 void rds_underway_init(struct rds_conn *c);
 void rds_underway_exit(struct rds_conn *c);
+
+/* Is too much under way to a port? */
+static inline bool rds_underway_full(struct rds_conn *c, u16 port)
+{
+	return unlikely(READ_ONCE(c->crowded)) && rds_underway_is_full(c, port);
+}
+
+/**
+ * rds_sendq_add() - put a message where it waits, in front or in a flow
+ * @p: the path, its lock held
+ * @m: the message
+ * @spare: as rds_sendq_add_behind(); NULL for messages of the kernel, which wait in front
+ *
+ * Return: false if rds_sendq_prepare() has to make something first.
+ */
+static inline bool rds_sendq_add(struct rds_path *p, struct rds_message *m,
+				 struct rds_flow **spare)
+{
+	if (spare && (p->front_cost >= RDS_SENDQ_FRONT_MAX || (p->sendq && p->sendq->nr)))
+		return rds_sendq_add_behind(p, m, spare);
+	list_add_tail(&m->node, &p->queue);
+	p->front_cost += rds_message_cost(m);
+	return true;
+}
+
+/* What waits in front may be taken by that; mostly it is all there is. */
+static inline void rds_sendq_front_del(struct rds_path *p, struct rds_message *m,
+				       struct list_head *to)
+{
+	list_move_tail(&m->node, to);
+	p->front_cost -= rds_message_cost(m);
+}
 
 #endif /* _RDS_SENDQ_H */

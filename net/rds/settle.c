@@ -52,19 +52,56 @@ void rds_path_leave(struct rds_path *p, struct rds_message *m, struct list_head 
 	}
 }
 
+/* Messages of users without operations, from the first on, that go together; p->lock held. */
+static u32 take_run(struct rds_path *p, struct list_head *first, u32 most, struct list_head *done)
+{
+	struct rds_message *m = list_entry(first, struct rds_message, node);
+	struct list_head run, rest;
+	u32 nr = 0;
+
+	list_for_each_entry_from(m, &p->sent, node) {
+		if (m->ack_pos > p->acked || nr == most || m->op || m->control)
+			break;
+		m->where = RDS_MSG_OFF;
+		p->conn->nr_early -= m->early;
+		m->early = false;
+		nr++;
+	}
+	if (!nr)
+		return 0;
+	/* What is in front of the run stays; the rest is put back behind it. */
+	list_cut_before(&rest, &p->sent, first);
+	list_cut_before(&run, &p->sent, &m->node);
+	list_splice_tail(&run, done);
+	list_splice(&rest, &p->sent);
+	p->nr_sent -= nr;
+	return nr;
+}
+
 /* What the peer has, and the transport has let go of; p->lock held.  Return: how many. */
 static u32 take_acked(struct rds_path *p, struct list_head *done)
 {
-	struct rds_message *m, *next;
-	u32 nr = 0;
+	struct list_head *at = p->sent.next, *next;
+	struct rds_message *m;
+	u32 nr = 0, run;
 
-	list_for_each_entry_safe(m, next, &p->sent, node) {
-		if (m->ack_pos > p->acked || nr == SETTLE_CHUNK)
+	while (at != &p->sent && nr < SETTLE_CHUNK) {
+		m = list_entry(at, struct rds_message, node);
+		if (m->ack_pos > p->acked)
 			break;
-		if (rds_op_holds(m))	/* not many: ib/ops.c */
+		if (!m->op && !m->control) {
+			next = at->prev;
+			run = take_run(p, at, SETTLE_CHUNK - nr, done);
+			at = next->next;
+			nr += run;
 			continue;
-		rds_path_leave(p, m, done);
-		nr++;
+		}
+		next = at->next;
+		if (!rds_op_holds(m)) {		/* those are not many: ib/ops.c */
+			rds_path_leave(p, m, done);
+			nr++;
+		}
+		at = next;
 	}
 	return nr;
 }

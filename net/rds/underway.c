@@ -16,87 +16,101 @@
 /* Records that a connection keeps though nothing is under way, for what is sent next. */
 #define UNDERWAY_KEPT		64
 
+/* rds_underway.cost: nobody can be charged any more, there will be another record */
+#define UNDERWAY_GONE		(-1)
+
 /**
  * struct rds_underway - what is under way to one port
  * @conn: the connection, which outlives it
- * @ref: the connection's table, and each message
- * @cost: bytes, those of descriptors included
+ * @cost: bytes, those of descriptors included; or UNDERWAY_GONE
  * @refused: somebody waits until there is less
  * @port: the port
  * @rcu: freed after a grace period
+ *
+ * It is in the table of its connection, and stays there as long as something is under way.
  */
 struct rds_underway {
 	struct rds_conn *conn;
-	refcount_t ref;
 	atomic_t cost;
 	bool refused;
 	u16 port;
 	struct rcu_head rcu;
 };
 
+/* Where the connection keeps the record that was asked for last, of ports that leave one remainder. */
+static struct rds_underway **recent(struct rds_conn *c, u16 port)
+{
+	return &c->recent[port % RDS_UNDERWAY_RECENT];
+}
+
+/* RCU read side. */
 static struct rds_underway *underway_find(struct rds_conn *c, u16 port)
 {
-	struct rds_underway *u;
+	struct rds_underway *u = READ_ONCE(*recent(c, port));
 
-	rcu_read_lock();
+	if (u && u->port == port)
+		return u;
 	u = xa_load(&c->underway, port);
-	if (u && !refcount_inc_not_zero(&u->ref))
-		u = NULL;
-	rcu_read_unlock();
+	/* Under the lock, so that one that goes is not put back. */
+	if (u) {
+		xa_lock_bh(&c->underway);
+		if (atomic_read(&u->cost) != UNDERWAY_GONE)
+			WRITE_ONCE(*recent(c, port), u);
+		xa_unlock_bh(&c->underway);
+	}
 	return u;
 }
 
-/* Counted, or NULL for lack of memory. */
-static struct rds_underway *underway_get(struct rds_conn *c, u16 port)
+/* There is a record, or -ENOMEM. */
+static int underway_make(struct rds_conn *c, u16 port)
 {
-	struct rds_underway *u, *old;
+	struct rds_underway *u = kzalloc(sizeof(*u), GFP_KERNEL_ACCOUNT), *old;
 
-	for (;;) {
-		u = underway_find(c, port);
-		if (u)
-			return u;
-		u = kzalloc(sizeof(*u), GFP_KERNEL_ACCOUNT);
-		if (!u)
-			return NULL;
-		u->conn = c;
-		u->port = port;
-		refcount_set(&u->ref, 2);
-		old = xa_cmpxchg_bh(&c->underway, port, NULL, u, GFP_KERNEL_ACCOUNT);
-		if (!old) {
-			atomic_inc(&c->nr_underway);
-			return u;
-		}
-		kfree(u);
-		if (xa_is_err(old))
-			return NULL;
+	if (!u)
+		return -ENOMEM;
+	u->conn = c;
+	u->port = port;
+	old = xa_cmpxchg_bh(&c->underway, port, NULL, u, GFP_KERNEL_ACCOUNT);
+	if (!old) {
+		atomic_inc(&c->nr_underway);
+		return 0;
 	}
+	kfree(u);
+	return xa_is_err(old) ? xa_err(old) : 0;
 }
 
-/* The record is not needed, unless somebody has found it meanwhile. */
+/* The record is not needed, unless somebody was charged meanwhile. */
 static void underway_forget(struct rds_underway *u)
 {
 	struct rds_conn *c = u->conn;
-	bool last;
+	bool gone;
 
 	xa_lock_bh(&c->underway);
-	last = refcount_dec_if_one(&u->ref);
-	if (last)
+	gone = !atomic_cmpxchg(&u->cost, 0, UNDERWAY_GONE);
+	if (gone) {
+		if (*recent(c, u->port) == u)
+			WRITE_ONCE(*recent(c, u->port), NULL);
 		__xa_erase(&c->underway, u->port);
+	}
 	xa_unlock_bh(&c->underway);
-	if (!last)
+	if (!gone)
 		return;
 	atomic_dec(&c->nr_underway);
 	kfree_rcu(u, rcu);
 }
 
-static void underway_put(struct rds_underway *u, unsigned int nr)
+/* 0, -ENOBUFS, or -ESTALE if the record is going; RCU read side. */
+static int underway_add(struct rds_underway *u, int cost, bool force)
 {
-	rcu_read_lock();
-	/* The table has one. */
-	WARN_ON_ONCE(refcount_sub_and_test(nr, &u->ref));
-	if (refcount_read(&u->ref) == 1 && atomic_read(&u->conn->nr_underway) > UNDERWAY_KEPT)
-		underway_forget(u);
-	rcu_read_unlock();
+	int old = atomic_read(&u->cost);
+
+	do {
+		if (old == UNDERWAY_GONE)
+			return -ESTALE;
+		if (old >= UNDERWAY_MAX && !force)
+			return -ENOBUFS;
+	} while (!atomic_try_cmpxchg(&u->cost, &old, old + cost));
+	return 0;
 }
 
 /**
@@ -110,60 +124,62 @@ static void underway_put(struct rds_underway *u, unsigned int nr)
  */
 int rds_underway_charge(struct rds_conn *c, struct rds_message *m, bool force)
 {
-	struct rds_underway *u = underway_get(c, m->dport);
-	int old;
+	struct rds_underway *u;
+	int err;
 
-	if (!u)
-		return -ENOMEM;
-	old = atomic_read(&u->cost);
 	do {
-		if (old >= UNDERWAY_MAX && !force) {
-			WRITE_ONCE(c->crowded, true);
-			underway_put(u, 1);
-			return -ENOBUFS;
-		}
-	} while (!atomic_try_cmpxchg(&u->cost, &old, old + rds_message_cost(m)));
-	m->underway = u;
-	return 0;
+		rcu_read_lock();
+		u = underway_find(c, m->dport);
+		err = u ? underway_add(u, rds_message_cost(m), force) : -ENOENT;
+		rcu_read_unlock();
+		if (err == -ENOENT)
+			err = underway_make(c, m->dport) ?: -ESTALE;
+	} while (err == -ESTALE);
+	if (!err)
+		m->underway = u;
+	else if (err == -ENOBUFS)
+		WRITE_ONCE(c->crowded, true);
+	return err;
 }
 
 /**
- * rds_underway_full() - is too much under way to a port?
- * @c: connection
+ * rds_underway_is_full() - is too much under way to a port?
+ * @c: connection, which was crowded once: rds_underway_full()
  * @port: the port
  *
  * If so, rds_cong_changed() follows when it is less.
  *
  * Context: any.
  */
-bool rds_underway_full(struct rds_conn *c, u16 port)
+bool rds_underway_is_full(struct rds_conn *c, u16 port)
 {
 	struct rds_underway *u;
-	bool full;
+	bool full = false;
 
-	if (!READ_ONCE(c->crowded))	/* mostly */
-		return false;
+	rcu_read_lock();
 	u = underway_find(c, port);
-	if (!u)
-		return false;
-	full = atomic_read(&u->cost) >= UNDERWAY_MAX;
-	if (full) {
+	if (u && atomic_read(&u->cost) >= UNDERWAY_MAX) {
 		WRITE_ONCE(u->refused, true);
 		smp_mb();	/* refused before the second look; pairs with underway_less() */
 		full = atomic_read(&u->cost) >= UNDERWAY_MAX;
 	}
-	underway_put(u, 1);
+	rcu_read_unlock();
 	return full;
 }
 
-/* Messages of one port have been settled; @u may be gone afterwards. */
-static void underway_less(struct rds_underway *u, int cost, unsigned int nr)
+/* Messages of one port have been settled. */
+static void underway_less(struct rds_underway *u, int cost)
 {
-	int left = atomic_sub_return(cost, &u->cost);	/* full barrier: before refused */
+	struct rds_conn *c = u->conn;
+	int left;
 
+	rcu_read_lock();	/* it may be forgotten as soon as there is none left */
+	left = atomic_sub_return(cost, &u->cost);	/* full barrier: before refused */
 	if (READ_ONCE(u->refused) && left < UNDERWAY_MAX / 2 && xchg(&u->refused, false))
-		rds_cong_changed(u->conn, 1ULL << (u->port % RDS_CONG_MONITOR_SIZE));
-	underway_put(u, nr);
+		rds_cong_changed(c, 1ULL << (u->port % RDS_CONG_MONITOR_SIZE));
+	if (!left && atomic_read(&c->nr_underway) > UNDERWAY_KEPT)
+		underway_forget(u);
+	rcu_read_unlock();
 }
 
 /**
@@ -176,24 +192,21 @@ void rds_underway_release(struct list_head *list)
 {
 	struct rds_underway *u = NULL;
 	struct rds_message *m;
-	unsigned int nr = 0;
 	int cost = 0;
 
 	list_for_each_entry(m, list, node) {
 		if (!m->underway)
 			continue;
 		if (u && m->underway != u) {
-			underway_less(u, cost, nr);
+			underway_less(u, cost);
 			cost = 0;
-			nr = 0;
 		}
 		u = m->underway;
 		m->underway = NULL;
 		cost += rds_message_cost(m);
-		nr++;
 	}
 	if (u)
-		underway_less(u, cost, nr);
+		underway_less(u, cost);
 }
 
 /**

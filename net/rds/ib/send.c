@@ -17,6 +17,9 @@
 
 #include "ib.h"
 
+/* So many SENDs are in the ring, 256 KiB, while users take turns in the core. */
+#define RDS_IB_TURNS		64U
+
 /* A completion that takes longer is counted. */
 #define RDS_IB_STALLED		(HZ / 2)
 
@@ -299,6 +302,20 @@ static int rds_ib_operation(struct rds_ib_link *l)
 
 /* ---- posting -------------------------------------------------------------------------- */
 
+/*
+ * Room for SENDs.  What is in the ring goes in that order: while more waits in the core than a few
+ * messages, it has to wait there, where users take turns.
+ */
+static u32 rds_ib_room(const struct rds_ib_link *l)
+{
+	u32 room = rds_ib_ring_room(&l->tx.ring);
+	u32 used = rds_ib_ring_used(&l->tx.ring);
+
+	if (!rds_path_has_backlog(l->ib->path))
+		return room;
+	return min(room, RDS_IB_TURNS - min(used, RDS_IB_TURNS));
+}
+
 /* So many SENDs of the current item can be posted now; headers are written for them. */
 static u32 rds_ib_admit(struct rds_ib_link *l, u32 *pos, bool *starved)
 {
@@ -307,7 +324,7 @@ static u32 rds_ib_admit(struct rds_ib_link *l, u32 *pos, bool *starved)
 	u32 n, i, room;
 	u8 grant, *buf;
 
-	room = rds_ib_ring_room(&tx->ring);
+	room = rds_ib_room(l);
 	n = min3(left, room, RDS_IB_BATCH - tx->nr);
 	if (!n) {
 		rds_ib_count(RDS_IB_TX_RING_FULL);
