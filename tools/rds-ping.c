@@ -275,9 +275,8 @@ static void print_json_tail(void)
 	       stats.printed ? "\n  " : "", stats.sent, stats.answered,
 	       stats.sent - stats.answered);
 	if (stats.answered)
-		printf(",\n  \"usec\": {\"min\": %.3f, \"avg\": %.3f, "
-		       "\"max\": %.3f, \"mdev\": %.3f}",
-		       usec(stats.min), mean(), usec(stats.max), mdev());
+		printf(",\n  \"%s\": {\"min\": %.3f, \"avg\": %.3f, \"max\": %.3f, \"mdev\": %.3f}",
+		       "usec", usec(stats.min), mean(), usec(stats.max), mdev());
 	fputs("\n}\n", stdout);
 }
 

@@ -134,7 +134,7 @@ struct rds_zrecord {
 enum rds_sock_entry_kind {
 	RDS_SOCK_OPEN,
 	RDS_SOCK_CLOSED,	/* not freed: messages of it may be on their way */
-	RDS_SOCK_PLACE		/* none, but how far somebody has walked who has let go of the lock */
+	RDS_SOCK_PLACE		/* none: how far somebody has walked who let go of the lock */
 };
 
 /**

@@ -203,9 +203,9 @@ static void sent_record(struct rds_message *m, void *arg)
 	struct rds_conn *c = p->conn;
 	struct messages *x = arg;
 	u64 seq = READ_ONCE(m->seq);
-	bool sent = READ_ONCE(m->where) == RDS_MSG_SENT;
+	int list = READ_ONCE(m->where) == RDS_MSG_SENT ? LIST_SENT : LIST_QUEUED;
 
-	if (sent != (x->w->src->arg == LIST_SENT) || !conn_listed(x->w, c))
+	if (list != x->w->src->arg || !conn_listed(x->w, c))
 		return;
 	if (!seq)
 		seq = READ_ONCE(p->next_tx) + x->ahead++;

@@ -219,11 +219,10 @@ struct rds_sock *rds_orphan_overdue(struct rds_net *rn)
 
 	spin_lock_bh(&o->lock);
 	first = timerqueue_getnext(&o->deadlines);
-	if (first && (o->ending || ktime_before(first->expires, ktime_get()))) {
+	if (first && (o->ending || ktime_before(first->expires, ktime_get())))
 		rs = orphan_unlink(o, container_of(first, struct rds_orphan, deadline));
-	} else {
+	else
 		orphans_arm(o);
-	}
 	spin_unlock_bh(&o->lock);
 	return rs;
 }

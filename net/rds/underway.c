@@ -37,7 +37,7 @@ struct rds_underway {
 	struct rcu_head rcu;
 };
 
-/* Where the connection keeps the record that was asked for last, of ports that leave one remainder. */
+/* Where the record that was asked for last is, of ports that leave the same remainder. */
 static struct rds_underway **recent(struct rds_conn *c, u16 port)
 {
 	return &c->recent[port % RDS_UNDERWAY_RECENT];

@@ -134,7 +134,7 @@ TEST(cgroup__receive_queue)
 	EXPECT_GE(TOTAL * 3L, grown);
 }
 
-/* The charge is given back when the queue goes: of a socket that is closed, when its time is over. */
+/* The charge is given back when the queue goes: of a closed socket, when its time is over. */
 TEST(cgroup__uncharged)
 {
 	SKIP_REF("charges nothing");

@@ -45,11 +45,11 @@ static int unread(const char *where, unsigned int count)
 		n = recv(fd, buf, sizeof(buf), 0);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && errno == ENOBUFS)
+		if (n < 0 && errno == ENOBUFS) {
 			told++;
-		else if (n < 0)
+		} else if (n < 0) {
 			break;
-		else if (n >= (ssize_t)sizeof(number)) {
+		} else if (n >= (ssize_t)sizeof(number)) {
 			memcpy(&number, buf, sizeof(number));
 			wrong += number != got;
 		}

@@ -9,8 +9,8 @@
  *						under way to an echo, and 16 between two other
  *						addresses; prints round trips and their p99 in us
  *	rdsusers pile UID ADDR TO SOCKS EACH	queues EACH empty messages with each of SOCKS
- *						sockets, or what it can in 40 s; closes them and fills
- *						new ones as fast as it can when it gets SIGUSR1
+ *						sockets, or what it can in 40 s; at SIGUSR1 closes
+ *						them and fills new ones as fast as it can
  *	rdsusers pass UID ADDR TO TIMES		so often a socket sends one message and is closed;
  *						prints the median and p99 of both in us
  */
@@ -101,7 +101,7 @@ static int put(int fd, const void *buf, size_t len, const struct addr *to)
 	return -1;
 }
 
-static void ready(void)
+static void tell_ready(void)
 {
 	printf("ready %d\n", getpid());
 	fflush(stdout);
@@ -132,7 +132,7 @@ static void note_time(int which, double since)
 static void hog(char **arg)
 {
 	bound(arg[0], atoi(arg[1]));
-	ready();
+	tell_ready();
 	pause();
 }
 
@@ -143,7 +143,7 @@ static void echo(char **arg)
 	char buf[SMALL];
 	ssize_t n;
 
-	ready();
+	tell_ready();
 	for (;;) {
 		from.len = sizeof(from.ss);
 		n = recvfrom(fd, buf, sizeof(buf), 0, (void *)&from.ss, &from.len);
@@ -173,10 +173,11 @@ static void attack(char **arg)
 			sent[hog] += !put(fds[i], blob, BIG, &to[hog]);
 		}
 		if (first)
-			ready();
+			tell_ready();
 		first = 0;
 		if (now() > told_at + 1) {
-			printf("sent %lu to nobody, %lu to a socket that is not read\n", sent[0], sent[1]);
+			printf("sent %lu to nobody, %lu to a socket that is not read\n",
+			       sent[0], sent[1]);
 			fflush(stdout);
 			told_at = now();
 		}
@@ -246,7 +247,7 @@ static void pile(char **arg)
 	}
 	socks = i;
 	printf("queued %lu\n", total);
-	ready();
+	tell_ready();
 	while (!told)
 		pause();
 	for (i = 0;; i = (i + 1) % socks) {
