@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /* vm: nodes=0 timeout=60 */
-/* What rds-bench prints: a figure that there is not, words that JSON does not take as they are. */
+/*
+ * What rds-bench prints: ratios of the round they stand in, what several rounds come to, a figure
+ * that there is not, words that JSON does not take as they are.
+ */
 #include <unistd.h>
 #include "unit.h"
 #include "../../tools/bench/bench.h"
 
-struct options opt = { .seconds = 0.5 };
-const struct proto protos[] = { { .name = "udp" } };
-const unsigned int nr_protos = 1;
+struct options opt = { .seconds = 0.5, .repeat = 1 };
+const struct proto protos[] = { { .name = "udp" }, { .name = "tcp" }, { .name = "rds" } };
+const unsigned int nr_protos = 3;
 
-static char text[8192];
+static char text[16384];
 
-/* Fills text with what @print makes of @r. */
-static void printed(void (*print)(const struct result *r, unsigned int n), const struct result *r)
+/* Fills text with what @print makes of the @count results at @r. */
+static void printed_all(void (*print)(const struct result *r, unsigned int n),
+			const struct result *r, unsigned int count)
 {
 	FILE *file = tmpfile();
 	int saved = dup(1);
@@ -20,7 +24,7 @@ static void printed(void (*print)(const struct result *r, unsigned int n), const
 
 	fflush(stdout);
 	CHECK(file && saved >= 0 && dup2(fileno(file), 1) == 1);
-	print(r, 1);
+	print(r, count);
 	fflush(stdout);
 	CHECK(dup2(saved, 1) == 1);
 	close(saved);
@@ -28,6 +32,101 @@ static void printed(void (*print)(const struct result *r, unsigned int n), const
 	n = fread(text, 1, sizeof(text) - 1, file);
 	text[n] = 0;
 	fclose(file);
+}
+
+static void printed(void (*print)(const struct result *r, unsigned int n), const struct result *r)
+{
+	printed_all(print, r, 1);
+}
+
+/* A stream's rate in a round; 0: failed. */
+static struct result stream(const struct proto *p, unsigned int round, double rate)
+{
+	struct result r = { .proto = p, .cell = { STREAM, 64, 1 }, .round = round, .rate = rate,
+			    .failed = !rate, .messages = rate, .seconds = 1, .ctxsw = -1,
+			    .wakeups = -1, .median = -1, .p99 = -1 };
+
+	return r;
+}
+
+#define UDP	(&protos[0])
+#define TCP	(&protos[1])
+#define RDS	(&protos[2])
+
+/* Each is compared with TCP's of its own round, whichever came first. */
+static void ratios(void)
+{
+	const struct result all[] = {
+		stream(RDS, 1, 300), stream(TCP, 1, 100), stream(TCP, 2, 200), stream(RDS, 2, 100),
+		stream(RDS, 3, 100), stream(TCP, 3, 0), stream(RDS, 4, 0), stream(TCP, 4, 100),
+	};
+	const unsigned int n = ARRAY_SIZE(all);
+
+	EXPECT(ratio_to_tcp(all, n, &all[0]) == 3);
+	EXPECT(ratio_to_tcp(all, n, &all[1]) == 1);
+	EXPECT(ratio_to_tcp(all, n, &all[3]) == 0.5);
+	EXPECT(ratio_to_tcp(all, n, &all[4]) < 0);
+	EXPECT(ratio_to_tcp(all, n, &all[6]) < 0);
+}
+
+/* The lines that contradicted each other: 51209 above 39159 was 0.81. */
+static void rounds_in_table(void)
+{
+	const struct result all[] = {
+		stream(RDS, 1, 51209), stream(TCP, 1, 39159), stream(RDS, 2, 21429),
+		stream(TCP, 2, 51074),
+	};
+
+	opt.repeat = 2;
+	printed_all(report_table, all, 4);
+	EXPECT(strstr(text, "\n    1 rds   stream/64           51209.0"));
+	EXPECT(strstr(text, "  1.31 x tcp\n    1 tcp "));
+	EXPECT(strstr(text, "\n    2 rds   stream/64           21429.0"));
+	EXPECT(strstr(text, "  0.42 x tcp\n    2 tcp "));
+	EXPECT(strstr(text, "\n2 rounds: median"));
+	EXPECT(strstr(text, "rds   stream/64       36319.0 (21429.0 - 51209.0) /s  0.86 (0.42 - "));
+	printed_all(report_json, all, 4);
+	EXPECT(strstr(text, "\"stream/64\", \"round\": 2, \"ok\": true, \"rate\": 21429.0"));
+	EXPECT(strstr(text, "\"x_tcp\": 1.3077}"));
+	EXPECT(strstr(text, "{\"median\": 36319.0, \"least\": 21429.0, \"most\": 51209.0}"));
+	opt.repeat = 1;
+}
+
+/* With one round there is nothing to number, and the table is the summary. */
+static void one_round(void)
+{
+	struct result r = stream(RDS, 1, 100);
+
+	printed(report_table, &r);
+	EXPECT(!strstr(text, "round"));
+	printed(report_json, &r);
+	EXPECT(strstr(text, "\"rounds\": 1, \"failed\": 0, \"rate\": {\"median\": 100.0"));
+}
+
+static void summaries(void)
+{
+	const struct result all[] = {
+		stream(RDS, 1, 5), stream(UDP, 1, 0), stream(RDS, 2, 0), stream(UDP, 2, 0),
+		stream(RDS, 3, 1), stream(RDS, 4, 2),
+	};
+	const unsigned int n = ARRAY_SIZE(all);
+	struct summary s;
+	unsigned int i;
+
+	i = next_summary(all, n, 0, &s);
+	EXPECT(i && s.proto == RDS && s.rounds == 4 && s.failed == 1);
+	EXPECT(s.rate.n == 3 && s.rate.median == 2 && s.rate.least == 1 && s.rate.most == 5);
+	EXPECT(!s.x_tcp.n && !s.median.n);
+	i = next_summary(all, n, i, &s);
+	EXPECT(i && s.proto == UDP && s.rounds == 2 && s.failed == 2 && !s.rate.n);
+	EXPECT(!next_summary(all, n, i, &s));
+	opt.repeat = 4;
+	printed_all(report_table, all, n);
+	EXPECT(strstr(text, "rds   stream/64       2.0 (1.0 - 5.0) /s  1 FAILED\n"));
+	EXPECT(strstr(text, "udp   stream/64       2 FAILED\n"));
+	opt.repeat = 1;
+	printed_all(report_json, all, n);
+	EXPECT(strstr(text, "\"rounds\": 2, \"failed\": 2, \"rate\": null, \"median_us\": null"));
 }
 
 static struct result pingpong(void)
@@ -72,6 +171,10 @@ static void words(void)
 }
 
 static const struct unit_test tests[] = {
+	CASE(ratios),
+	CASE(rounds_in_table),
+	CASE(one_round),
+	CASE(summaries),
 	CASE(times),
 	CASE(no_times),
 	CASE(words),

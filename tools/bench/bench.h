@@ -12,6 +12,7 @@
 
 #define MAX_CELLS	64
 #define MAX_PROTOS	8
+#define MAX_ROUNDS	60
 
 enum work { STREAM, PINGPONG, FANOUT, FANIN, SOCKETS, BESIDE, NR_WORKS };
 
@@ -85,6 +86,7 @@ struct job {
 struct result {
 	const struct proto *proto;
 	struct cell cell;
+	unsigned int round;		/* from 1 */
 	bool failed;
 	char why[200];
 	uint64_t messages, lost;
@@ -92,6 +94,20 @@ struct result {
 	double ctxsw, wakeups;		/* per message; below 0: not known */
 	double fairness;		/* least and most served flow */
 	double median, p99;		/* microseconds of a round trip; below 0: there is none */
+};
+
+/* Over the rounds; without any value @n is 0. */
+struct spread {
+	unsigned int n;
+	double median, least, most;
+};
+
+/* A transport in a cell, over the rounds. */
+struct summary {
+	const struct proto *proto;
+	struct cell cell;
+	unsigned int rounds, failed;
+	struct spread rate, median, p99, x_tcp;
 };
 
 struct peer {
@@ -149,19 +165,26 @@ struct cost {
 };
 
 void cost_read(struct cost *c);
+int cost_try_wakeups(void);
 bool cost_count_wakeups(bool on);
 void cost_mark(unsigned int which);
 
-/* report.c, plot.c */
+/* summary.c */
+bool is_time(const struct cell *c);
+bool same_cell(const struct cell *a, const struct cell *b);
+double ratio_to_tcp(const struct result *all, unsigned int n, const struct result *r);
+void summarize(const struct result *all, unsigned int n, const struct proto *p,
+	       const struct cell *c, struct summary *s);
+unsigned int next_summary(const struct result *all, unsigned int n, unsigned int i,
+			  struct summary *s);
+
+/* report.c, json.c, plot.c */
 extern const char * const work_names[NR_WORKS];
 void cell_words(const struct cell *c, char *text, size_t size);
 void report_progress(unsigned int done, unsigned int total, const struct result *r);
 void report_table(const struct result *r, unsigned int n);
 void report_json(const struct result *r, unsigned int n);
-double report_value(const struct result *all, unsigned int n, const struct proto *p,
-		    const struct cell *c);
-bool is_time(const struct cell *c);
-bool same_cell(const struct cell *a, const struct cell *b);
-int plot_svg(const char *path, const struct result *r, unsigned int n);
+FILE *plot_open(const char *path);
+int plot_svg(FILE *f, const struct result *r, unsigned int n);
 
 #endif

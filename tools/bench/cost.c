@@ -3,6 +3,7 @@
  * What the whole system did meanwhile: the work of kernel threads and softirqs
  * belongs to a message too, so these are not counts of a process.
  */
+#include <err.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,28 @@ bool cost_count_wakeups(bool on)
 	ok = pwrite(fd, on ? "1" : &before, 1, 0) == 1;
 	close(fd);
 	return ok && on;
+}
+
+/**
+ * cost_try_wakeups() - can they be counted?
+ *
+ * Asked before anything is measured: a column of nothing helps nobody.
+ *
+ * Return: 0, or -1 after saying why not.
+ */
+int cost_try_wakeups(void)
+{
+	struct cost c;
+
+	if (!cost_count_wakeups(true)) {
+		warn("cannot count wake-ups: " SCHEDSTATS);
+		return -1;
+	}
+	cost_read(&c);
+	cost_count_wakeups(false);
+	if (!c.wakeups_known)
+		warnx("cannot count wake-ups: /proc/schedstat does not tell them");
+	return c.wakeups_known ? 0 : -1;
 }
 
 /*

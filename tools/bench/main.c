@@ -128,6 +128,8 @@ static int parse_protos(char *list)
 		}
 		chosen[nchosen++] = find_proto(name);
 	}
+	if (!nchosen)
+		warnx("no transport is named");
 	return nchosen ? 0 : -1;
 }
 
@@ -146,16 +148,44 @@ static bool there(const struct proto *p)
 			   errno != ESOCKTNOSUPPORT);
 }
 
-static void choose_all(void)
+/* Who asks for a transport wants it measured, or to hear at once that there is none. */
+static int require(const struct proto *p)
+{
+	int fd;
+
+	if (there(p))
+		return 0;
+	if (strcmp(p->name, "rds")) {
+		warnx("this kernel has no %s; try 'modprobe %s'", p->name, p->name);
+		return -1;
+	}
+	/* says why, and what helps */
+	fd = open_rds_socket();
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
+
+/* RDS is what this is for: without it nothing is measured unless others are asked for. */
+static int choose(void)
 {
 	unsigned int i;
 
+	for (i = 0; i < nchosen; i++)
+		if (require(chosen[i]))
+			return -1;
+	if (nchosen)
+		return 0;
+	if (require(&protos[0]))
+		return -1;
 	for (i = 0; i < nr_protos; i++) {
 		if (there(&protos[i]))
 			chosen[nchosen++] = &protos[i];
 		else
 			warnx("this kernel has no %s", protos[i].name);
 	}
+	return 0;
 }
 
 static int parse_seconds(const char *text)
@@ -169,6 +199,17 @@ static int parse_seconds(const char *text)
 		return -1;
 	}
 	return 0;
+}
+
+static int parse_rounds(const char *text)
+{
+	char *end;
+
+	if (!parse_count(text, &end, &opt.repeat) && !*end && opt.repeat &&
+	    opt.repeat <= MAX_ROUNDS)
+		return 0;
+	warnx("bad number of rounds '%s', want 1 to %u", text, MAX_ROUNDS);
+	return -1;
 }
 
 static int parse_spoil(const char *text)
@@ -239,16 +280,13 @@ static int parse_long(int c)
 
 static int parse_option(int c)
 {
-	char *end;
-
 	switch (c) {
 	case 'p':
 		return parse_protos(optarg);
 	case 't':
 		return parse_seconds(optarg);
 	case 'r':
-		return parse_count(optarg, &end, &opt.repeat) || *end || !opt.repeat ||
-			opt.repeat > 60 ? -1 : 0;
+		return parse_rounds(optarg);
 	case 'w':
 		opt.wakeups = true;
 		return 0;
@@ -276,23 +314,19 @@ static int parse_command_line(int argc, char **argv)
 			print_version();
 			return EXIT_OK;
 		}
-		if (parse_option(c)) {
-			usage(stderr);
-			return EXIT_USAGE;
-		}
+		if (parse_option(c))
+			return wrong_usage();
 	}
 	if (argc - optind > MAX_CELLS) {
 		warnx("%u cells are too many", argc - optind);
-		return EXIT_USAGE;
+		return wrong_usage();
 	}
 	for (; optind < argc; optind++)
 		if (parse_cell(argv[optind], &cells[ncells++]))
-			return EXIT_USAGE;
+			return wrong_usage();
 	for (i = 0; !ncells && i < ARRAY_SIZE(default_cells); i++)
 		parse_cell(default_cells[i], &cells[i]);
 	ncells = ncells ?: i;
-	if (!nchosen)
-		choose_all();
 	return -1;
 }
 
@@ -310,7 +344,7 @@ static unsigned int run_all(struct result *results)
 				if (cells[c].size > chosen[p]->max_size)
 					continue;
 				run_cell(chosen[p], &cells[c], &results[n]);
-				n++;
+				results[n++].round = round + 1;
 				if (!opt.quiet)
 					report_progress(n, total, &results[n - 1]);
 			}
@@ -330,34 +364,62 @@ static void want_files(void)
 	setrlimit(RLIMIT_NOFILE, &r);
 }
 
+/* What can be known to be missing before the first cell is measured. */
+static int prepare(FILE **picture)
+{
+	if (choose() || (opt.wakeups && cost_try_wakeups()))
+		return -1;
+	if (!opt.plot)
+		return 0;
+	*picture = plot_open(opt.plot);
+	if (!*picture)
+		warn("%s", opt.plot);
+	return *picture ? 0 : -1;
+}
+
+static int report(const struct result *results, unsigned int n, FILE *picture)
+{
+	int ret = EXIT_OK;
+	unsigned int i;
+
+	if (!n) {
+		warnx("nothing to measure: no transport has messages of that size");
+		return EXIT_FAILED;
+	}
+	if (opt.json)
+		report_json(results, n);
+	else
+		report_table(results, n);
+	if (picture && plot_svg(picture, results, n)) {
+		warn("%s", opt.plot);
+		ret = EXIT_FAILED;
+	}
+	for (i = 0; i < n; i++)
+		if (results[i].failed)
+			ret = EXIT_FAILED;
+	return ret;
+}
+
 int main(int argc, char **argv)
 {
 	struct result *results;
-	unsigned int n, i;
+	FILE *picture = NULL;
 	int ret;
 
 	name_program(argv, "rds-bench");
 	ret = parse_command_line(argc, argv);
 	if (ret >= 0)
-		return ret;
+		return finish_output(ret);
 	/* in-tree RDS does not take MSG_NOSIGNAL */
 	signal(SIGPIPE, SIG_IGN);
 	check_init();
 	want_files();
+	if (prepare(&picture))
+		return EXIT_FAILED;
 	results = calloc((size_t)ncells * nchosen * opt.repeat + 1, sizeof(*results));
 	if (!results)
 		err(EXIT_FAILED, "cannot keep the results");
-	n = run_all(results);
-	if (opt.json)
-		report_json(results, n);
-	else
-		report_table(results, n);
-	if (opt.plot && plot_svg(opt.plot, results, n))
-		err(EXIT_FAILED, "%s", opt.plot);
-	ret = n ? EXIT_OK : EXIT_FAILED;
-	for (i = 0; i < n; i++)
-		if (results[i].failed)
-			ret = EXIT_FAILED;
+	ret = report(results, run_all(results), picture);
 	free(results);
-	return ret;
+	return finish_output(ret);
 }

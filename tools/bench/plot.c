@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A picture of the table, as SVG: for each cell one bar for each transport, as
- * long as its rate is in proportion to the best of the cell.
+ * A picture of the summary, as SVG: for each cell one bar for each transport, as
+ * long as its rate, the median of the rounds, is in proportion to the best of the
+ * cell. A line across its end goes from the least to the most of the rounds.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -29,34 +32,39 @@ static bool first_of_cell(const struct result *r, unsigned int i)
 	return true;
 }
 
-static void bar(FILE *f, unsigned int y, unsigned int k, double value, double best)
+static void bar(FILE *f, unsigned int y, const struct summary *s, double best)
 {
-	double width = WIDTH * value / best;
+	double scale = WIDTH / best, end = LEFT + s->rate.most * scale;
+	double middle = y + (BAR - 2) / 2.0;
 
 	fprintf(f, "<rect x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", LEFT, y,
-		width, BAR - 2, colours[k % 8]);
-	fprintf(f, "<text x=\"%.1f\" y=\"%u\">%s %.*f</text>\n", LEFT + width + 5, y + BAR - 4,
-		protos[k].name, value < 1000 ? 1 : 0, value);
+		s->rate.median * scale, BAR - 2, colours[(s->proto - protos) % 8]);
+	if (s->rate.n > 1)
+		fprintf(f, "<path d=\"M%.1f,%.1f H%.1f\" stroke=\"black\"/>\n",
+			LEFT + s->rate.least * scale, middle, end);
+	fprintf(f, "<text x=\"%.1f\" y=\"%u\">%s %.*f</text>\n", end + 5, y + BAR - 4,
+		s->proto->name, s->rate.median < 1000 ? 1 : 0, s->rate.median);
 }
 
 /* Return: where the next cell begins. */
 static unsigned int group(FILE *f, unsigned int y, const struct result *r, unsigned int n,
 			  const struct cell *c)
 {
-	double value[MAX_PROTOS], best = 0;
+	struct summary s[MAX_PROTOS];
 	unsigned int k, top = y;
+	double best = 0;
 	char cell[48];
 
 	for (k = 0; k < nr_protos; k++) {
-		value[k] = report_value(r, n, &protos[k], c);
-		if (value[k] > best)
-			best = value[k];
+		summarize(r, n, &protos[k], c, &s[k]);
+		if (s[k].rate.n && s[k].rate.most > best)
+			best = s[k].rate.most;
 	}
 	for (k = 0; k < nr_protos; k++) {
-		if (!value[k])
+		if (!s[k].rate.n || best <= 0)
 			continue;
 		if (f)
-			bar(f, y, k, value[k], best);
+			bar(f, y, &s[k], best);
 		y += BAR;
 	}
 	cell_words(c, cell, sizeof(cell));
@@ -77,27 +85,47 @@ static unsigned int groups(FILE *f, const struct result *r, unsigned int n)
 }
 
 /**
- * plot_svg() - write the picture
- * @path: of the file
+ * plot_open() - the file of the picture, before anything is measured for it
+ * @path: where
+ *
+ * What is there stays until there is a new picture.
+ *
+ * Return: the file, or NULL with errno.
+ */
+FILE *plot_open(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
+/**
+ * plot_svg() - write the picture, and close its file
+ * @f: the file
  * @r: results
  * @n: how many
  *
  * Return: 0, or -1 with errno.
  */
-int plot_svg(const char *path, const struct result *r, unsigned int n)
+int plot_svg(FILE *f, const struct result *r, unsigned int n)
 {
-	unsigned int height = groups(NULL, r, n);
-	FILE *f = fopen(path, "w");
+	unsigned int height = groups(NULL, r, n), width = LEFT + WIDTH + RIGHT;
 	int err;
 
-	if (!f)
+	/* of a pipe or a terminal nothing can be cut off */
+	if (ftruncate(fileno(f), 0) && errno != EINVAL)
 		return -1;
-	fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\">\n",
-		LEFT + WIDTH + RIGHT, height);
+	fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\"", width,
+		height);
+	fprintf(f, " viewBox=\"0 0 %u %u\">\n", width, height);
+	fprintf(f, "<title>rds-bench: messages per second</title>\n");
 	fprintf(f, "<style>text { font: 11px sans-serif }</style>\n");
 	fprintf(f, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
-	fprintf(f, "<text x=\"%d\" y=\"22\">Messages per second, compared within a cell</text>\n",
-		LEFT);
+	fprintf(f, "<text x=\"%d\" y=\"22\">", LEFT);
+	fprintf(f, "Messages (round trips) per second, compared within a cell");
+	if (opt.repeat > 1)
+		fprintf(f, "; median, least and most of %u rounds", opt.repeat);
+	fprintf(f, "</text>\n");
 	groups(f, r, n);
 	fprintf(f, "</svg>\n");
 	err = ferror(f);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What people and programs read: a line of progress, a table, JSON. */
-#include <math.h>
+/* What people read: a line of progress, a table. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common.h"
 #include "bench.h"
 
 const char * const work_names[NR_WORKS] = { "stream", "pingpong", "fanout", "fanin", "sockets",
@@ -30,16 +28,6 @@ void cell_words(const struct cell *c, char *text, size_t room)
 		snprintf(text, room, "%s/%s", work_names[c->work], size);
 	else
 		snprintf(text, room, "%s/%s/%u", work_names[c->work], size, c->n);
-}
-
-bool is_time(const struct cell *c)
-{
-	return c->work == PINGPONG || c->work == BESIDE;
-}
-
-bool same_cell(const struct cell *a, const struct cell *b)
-{
-	return a->work == b->work && a->size == b->size && a->n == b->n;
 }
 
 static void optional(double v, int digits, char *text, size_t room)
@@ -69,64 +57,82 @@ static void print_figures(FILE *f, const struct result *r)
 		fprintf(f, "  lost %.0f %%", 100.0 * r->lost / (r->lost + r->messages));
 }
 
+/* Why one has failed stands in the table, and there is no need to say it twice. */
 void report_progress(unsigned int done, unsigned int total, const struct result *r)
 {
-	char cell[48], time[32];
+	bool late = r->cell.work == BESIDE;
+	char cell[48], time[32], round[32] = "";
 
 	cell_words(&r->cell, cell, sizeof(cell));
-	optional(r->cell.work == BESIDE ? r->p99 : r->median, 1, time, sizeof(time));
-	fprintf(stderr, "[%*u/%u] %-5s %-14s ", total > 99 ? 3 : 2, done, total, r->proto->name,
-		cell);
+	if (opt.repeat > 1)
+		snprintf(round, sizeof(round), "round %u ", r->round);
+	fprintf(stderr, "[%*u/%u] %s%-5s %-14s ", total > 99 ? 3 : 2, done, total, round,
+		r->proto->name, cell);
+	optional(late ? r->p99 : r->median, 1, time, sizeof(time));
 	if (r->failed)
-		fprintf(stderr, "FAILED: %s\n", r->why);
+		fprintf(stderr, "FAILED\n");
 	else if (is_time(&r->cell))
-		fprintf(stderr, "%10s us\n", time);
+		fprintf(stderr, "%10s us (%s)\n", time, late ? "p99" : "median");
 	else
 		fprintf(stderr, "%10.0f /s\n", r->rate);
 }
 
-static int by_double(const void *a, const void *b)
+static void print_round(unsigned int round)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
+	if (opt.repeat > 1)
+		printf("%5u ", round);
 }
 
-/**
- * report_value() - the middle one of the rates of a transport in a cell
- * @all: results
- * @n: how many
- * @p: the transport
- * @c: the cell
- *
- * Return: messages a second, or 0 if there is no result.
- */
-double report_value(const struct result *all, unsigned int n, const struct proto *p,
-		    const struct cell *c)
+static void print_spread(const struct spread *s, int digits, const char *unit)
 {
-	double v[64], middle;
-	unsigned int i, count = 0;
-
-	for (i = 0; i < n && count < 64; i++)
-		if (all[i].proto == p && same_cell(&all[i].cell, c) && !all[i].failed)
-			v[count++] = all[i].rate;
-	if (!count)
-		return 0;
-	qsort(v, count, sizeof(*v), by_double);
-	middle = v[count / 2];
-	return count % 2 ? middle : (middle + v[count / 2 - 1]) / 2;
+	printf("  %.*f (%.*f - %.*f) %s", digits, s->median, digits, s->least, digits, s->most,
+	       unit);
 }
 
-/* Each run has its line; with several the middle one is compared with TCP's. */
+static void print_summary(const struct summary *s)
+{
+	char cell[48];
+
+	cell_words(&s->cell, cell, sizeof(cell));
+	printf("%-5s %-14s", s->proto->name, cell);
+	if (s->rate.n)
+		print_spread(&s->rate, 1, "/s");
+	if (s->median.n)
+		print_spread(&s->median, 1, "us");
+	if (s->x_tcp.n)
+		print_spread(&s->x_tcp, 2, "x tcp");
+	if (s->failed)
+		printf("  %u FAILED", s->failed);
+	putchar('\n');
+}
+
+/* One round needs no summary: it would be the table once more. */
+static void report_summary(const struct result *r, unsigned int n)
+{
+	struct summary s;
+	unsigned int i;
+
+	if (opt.repeat < 2)
+		return;
+	printf("\n%u rounds: median (least - most) of the rates, the median times, the ratios\n",
+	       opt.repeat);
+	for (i = next_summary(r, n, 0, &s); i; i = next_summary(r, n, i, &s))
+		print_summary(&s);
+}
+
+/* Each run has its line, and is compared with TCP's of the same round. */
 void report_table(const struct result *r, unsigned int n)
 {
-	unsigned int i, k;
+	unsigned int i;
 	char cell[48];
-	double tcp;
+	double ratio;
 
+	if (opt.repeat > 1)
+		printf("round ");
 	printf("%-5s %-14s %12s %9s %11s %8s %8s\n", "", "cell", "messages/s", "MB/s",
 	       "ns/message", "switches", "wake-ups");
 	for (i = 0; i < n; i++) {
+		print_round(r[i].round);
 		cell_words(&r[i].cell, cell, sizeof(cell));
 		printf("%-5s %-14s ", r[i].proto->name, cell);
 		if (r[i].failed) {
@@ -134,50 +140,10 @@ void report_table(const struct result *r, unsigned int n)
 			continue;
 		}
 		print_figures(stdout, &r[i]);
-		for (k = 0, tcp = 0; k < nr_protos; k++)
-			if (!strcmp(protos[k].name, "tcp"))
-				tcp = report_value(r, n, &protos[k], &r[i].cell);
-		if (tcp)
-			printf("  %.2f x tcp", report_value(r, n, r[i].proto, &r[i].cell) / tcp);
+		ratio = ratio_to_tcp(r, n, &r[i]);
+		if (ratio >= 0)
+			printf("  %.2f x tcp", ratio);
 		putchar('\n');
 	}
-}
-
-static void json_number(const char *name, double v, int digits)
-{
-	if (v < 0 || isnan(v))
-		printf(", \"%s\": null", name);
-	else
-		printf(", \"%s\": %.*f", name, digits, v);
-}
-
-void report_json(const struct result *r, unsigned int n)
-{
-	unsigned int i;
-	char cell[48];
-
-	printf("{\n  \"seconds\": %g,\n  \"runs\": [", opt.seconds);
-	for (i = 0; i < n; i++, r++) {
-		cell_words(&r->cell, cell, sizeof(cell));
-		printf("%s\n    {\"transport\": \"%s\", \"cell\": \"%s\", \"ok\": %s", i ? "," : "",
-		       r->proto->name, cell, r->failed ? "false" : "true");
-		if (r->failed) {
-			printf(", \"why\": ");
-			print_json_string(r->why);
-			putchar('}');
-			continue;
-		}
-		json_number("rate", r->rate, 1);
-		json_number("ns", r->ns, 1);
-		json_number("switches", r->ctxsw, 4);
-		json_number("wakeups", r->wakeups, 4);
-		json_number("messages", r->messages, 0);
-		json_number("lost", r->lost, 0);
-		json_number("seconds", r->seconds, 6);
-		json_number("least_most", r->cell.n > 1 ? r->fairness : -1, 4);
-		json_number("median_us", r->median, 3);
-		json_number("p99_us", r->p99, 3);
-		putchar('}');
-	}
-	printf("\n  ]\n}\n");
+	report_summary(r, n);
 }

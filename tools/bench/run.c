@@ -150,7 +150,7 @@ static void measure_wakeups(const struct job *job, struct result *r)
 	struct cost before, after;
 
 	if (!opt.wakeups || !cost_count_wakeups(true))
-		return;
+		return;		/* main() has made sure that it can be done */
 	look(job, &a);
 	cost_read(&before);
 	pause_s(opt.seconds / 2);

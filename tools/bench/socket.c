@@ -200,6 +200,14 @@ static bool try_again(int fd)
 	return true;
 }
 
+/* What there is to do about it, where that is known. */
+static const char *send_hint(const struct job *job)
+{
+	/* RDS: longer than the send buffer, which only root may have as large as we ask for */
+	return errno == EMSGSIZE && job->proto->reliable ?
+		"; it takes root, or a larger net.core.wmem_max" : "";
+}
+
 /* Sends one message, however often one has to ask. */
 void send_message(const struct job *job, int fd, const struct peer *to,
 		  const struct msg_head *h, const void *payload, size_t payload_len)
@@ -219,7 +227,7 @@ void send_message(const struct job *job, int fd, const struct peer *to,
 		if (n < 0 && try_again(fd))
 			continue;
 		if (n < 0)
-			fail(job->sh, "cannot send: %s", strerror(errno));
+			fail(job->sh, "cannot send: %s%s", strerror(errno), send_hint(job));
 		left -= n;
 		while (m.msg_iovlen && (size_t)n >= m.msg_iov->iov_len) {
 			n -= m.msg_iov->iov_len;
