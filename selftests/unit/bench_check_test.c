@@ -158,6 +158,45 @@ static void wrong_length_and_origin(void)
 	EXPECT_EQ(check_message(&c, message, 128), CHECK_OK);
 }
 
+/* What an RDMA write leaves: as the message behind it says, in each byte. */
+static void memory_written(void)
+{
+	static const uint32_t sizes[] = { MIN_SIZE, 64, 65536 };
+	struct checker c = fresh();
+	struct msg_head h = { .flow = 0, .seq = 7 };
+	unsigned int i, at;
+
+	for (i = 0; i < 3; i++) {
+		make(0, 7, sizes[i]);
+		EXPECT_EQ(check_memory(&c, &h, message, sizes[i]), CHECK_OK);
+		for (at = 0; at < sizes[i]; at += at < 64 ? 1 : 997) {
+			message[at] ^= 4;
+			EXPECT(check_memory(&c, &h, message, sizes[i]) != CHECK_OK);
+			message[at] ^= 4;
+		}
+		EXPECT_EQ(check_memory(&c, &h, message, sizes[i]), CHECK_OK);
+	}
+	/* what an earlier one has left, another run, nothing at all, less than was asked for */
+	make(0, 6, 64);
+	EXPECT_EQ(check_memory(&c, &h, message, 64), CHECK_STALE);
+	make(1, 7, 64);
+	EXPECT_EQ(check_memory(&c, &h, message, 64), CHECK_STALE);
+	make(0, 7, 64);
+	EXPECT_EQ(check_memory(&c, &h, message, 72), CHECK_LENGTH);
+	c.run++;
+	EXPECT_EQ(check_memory(&c, &h, message, 64), CHECK_FOREIGN);
+	memset(message, 0, 64);
+	EXPECT_EQ(check_memory(&c, &h, message, 64), CHECK_FOREIGN);
+}
+
+/* Noise from any place on is that of the whole, and no two places are alike. */
+static void noise(void)
+{
+	EXPECT(!memcmp(check_noise(0) + 8 * 300, check_noise(300), 65536));
+	EXPECT(memcmp(check_noise(300), check_noise(301), 8));
+	EXPECT(check_payload(0, 1) == check_noise(2053));
+}
+
 static const struct unit_test tests[] = {
 	CASE(good_messages),
 	CASE(order),
@@ -165,6 +204,8 @@ static const struct unit_test tests[] = {
 	CASE(each_byte_counts),
 	CASE(page_misplaced),
 	CASE(wrong_length_and_origin),
+	CASE(memory_written),
+	CASE(noise),
 };
 
 int main(void)

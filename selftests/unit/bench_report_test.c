@@ -6,13 +6,31 @@
  */
 #include <unistd.h>
 #include "unit.h"
+#include "../../tools/bench/about.h"
 #include "../../tools/bench/bench.h"
 
 struct options opt = { .seconds = 0.5, .repeat = 1 };
 const struct proto protos[] = { { .name = "udp" }, { .name = "tcp" }, { .name = "rds" } };
 const unsigned int nr_protos = 3;
 
+const char * const module_names[NR_MODULES] = { "rds", "rds_tcp", "rds_rdma" };
+
+static const struct about here = { .tool = "5.0-g1", .host = "a\"b", .kernel = "6.12.1",
+				   .module = { "5.0", "?", "-" } };
+static const struct about there = { .tool = "5.0-g2", .host = "b", .kernel = "6.12.2",
+				    .module = { "-", "-", "-" } };
+static struct document document = { .date = 1795734305, .here = &here };
 static char text[16384];
+
+const char *via_name(int via)
+{
+	return via == 2 ? "tcp" : "?";
+}
+
+static void print_json(const struct result *r, unsigned int n)
+{
+	report_json(&document, r, n);
+}
 
 /* Fills text with what @print makes of the @count results at @r. */
 static void printed_all(void (*print)(const struct result *r, unsigned int n),
@@ -44,7 +62,7 @@ static struct result stream(const struct proto *p, unsigned int round, double ra
 {
 	struct result r = { .proto = p, .cell = { STREAM, 64, 1 }, .round = round, .rate = rate,
 			    .failed = !rate, .messages = rate, .seconds = 1, .ctxsw = -1,
-			    .wakeups = -1, .median = -1, .p99 = -1 };
+			    .wakeups = -1, .median = -1, .p99 = -1, .via = -1 };
 
 	return r;
 }
@@ -85,7 +103,7 @@ static void rounds_in_table(void)
 	EXPECT(strstr(text, "  0.42 x tcp\n    2 tcp "));
 	EXPECT(strstr(text, "\n2 rounds: median"));
 	EXPECT(strstr(text, "rds   stream/64       36319.0 (21429.0 - 51209.0) /s  0.86 (0.42 - "));
-	printed_all(report_json, all, 4);
+	printed_all(print_json, all, 4);
 	EXPECT(strstr(text, "\"stream/64\", \"round\": 2, \"ok\": true, \"rate\": 21429.0"));
 	EXPECT(strstr(text, "\"x_tcp\": 1.3077}"));
 	EXPECT(strstr(text, "{\"median\": 36319.0, \"least\": 21429.0, \"most\": 51209.0}"));
@@ -99,7 +117,7 @@ static void one_round(void)
 
 	printed(report_table, &r);
 	EXPECT(!strstr(text, "round"));
-	printed(report_json, &r);
+	printed(print_json, &r);
 	EXPECT(strstr(text, "\"rounds\": 1, \"failed\": 0, \"rate\": {\"median\": 100.0"));
 }
 
@@ -125,7 +143,7 @@ static void summaries(void)
 	EXPECT(strstr(text, "rds   stream/64       2.0 (1.0 - 5.0) /s  1 FAILED\n"));
 	EXPECT(strstr(text, "udp   stream/64       2 FAILED\n"));
 	opt.repeat = 1;
-	printed_all(report_json, all, n);
+	printed_all(print_json, all, n);
 	EXPECT(strstr(text, "\"rounds\": 2, \"failed\": 2, \"rate\": null, \"median_us\": null"));
 }
 
@@ -133,7 +151,7 @@ static struct result pingpong(void)
 {
 	struct result r = { .proto = protos, .cell = { PINGPONG, 64, 1 }, .messages = 7, .rate = 14,
 			    .ns = 1e9 / 14, .seconds = 0.5, .ctxsw = -1, .wakeups = -1,
-			    .median = 12.5, .p99 = 4300000.25 };
+			    .median = 12.5, .p99 = 4300000.25, .via = -1 };
 
 	return r;
 }
@@ -144,7 +162,7 @@ static void times(void)
 
 	printed(report_table, &r);
 	EXPECT(strstr(text, "median 12.5 us, p99 4300000.2 us"));
-	printed(report_json, &r);
+	printed(print_json, &r);
 	EXPECT(strstr(text, "\"median_us\": 12.500, \"p99_us\": 4300000.250"));
 }
 
@@ -156,7 +174,7 @@ static void no_times(void)
 	r.p99 = -1;
 	printed(report_table, &r);
 	EXPECT(strstr(text, "median - us, p99 - us"));
-	printed(report_json, &r);
+	printed(print_json, &r);
 	EXPECT(strstr(text, "\"median_us\": null, \"p99_us\": null"));
 }
 
@@ -166,11 +184,31 @@ static void words(void)
 
 	r.failed = true;
 	snprintf(r.why, sizeof(r.why), "no \"a\\b\"\n");
-	printed(report_json, &r);
+	printed(print_json, &r);
 	EXPECT(strstr(text, "\"why\": \"no \\\"a\\\\b\\\"\\u000a\"}"));
 }
 
+/* Where, with what, and when. */
+static void circumstances(void)
+{
+	struct result r = pingpong();
+
+	r.via = 2;
+	printed(print_json, &r);
+	EXPECT(strstr(text, "\"date\": \"2026-11-26T"));
+	EXPECT(strstr(text, "{\"host\": \"a\\\"b\", \"kernel\": \"6.12.1\", "));
+	EXPECT(strstr(text, "\"rds_bench\": \"5.0-g1\", \"modules\": {\"rds\": \"5.0\", "));
+	EXPECT(strstr(text, "\"rds_tcp\": \"?\", \"rds_rdma\": null}}"));
+	EXPECT(strstr(text, "\n  \"server\": null,\n"));
+	EXPECT(strstr(text, "\"ok\": true, \"via\": \"tcp\", \"rate\""));
+	document.there = &there;
+	printed(print_json, &r);
+	EXPECT(strstr(text, "\n  \"server\": {\"host\": \"b\", \"kernel\": \"6.12.2\""));
+	document.there = NULL;
+}
+
 static const struct unit_test tests[] = {
+	CASE(circumstances),
 	CASE(ratios),
 	CASE(rounds_in_table),
 	CASE(one_round),

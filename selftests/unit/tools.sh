@@ -117,7 +117,8 @@ completion()
 {
 	[ "$(completes rds-info --n)" = "--nonzero" ] &&
 		[ "$(completes rds-ping --v)" = "--version" ] &&
-		completes rds-bench pi | grep -qx 'pingpong/' &&
+		completes rds-bench pi | grep -qx 'pingpong/' && completes rds-bench wr | grep -qx 'write/' &&
+		completes rds-bench -p sc | grep -qx sctp && completes rds-bench --se | grep -qx -- --serve &&
 		completes rds-ping -I 127 | grep -qx 127.0.0.1
 }
 

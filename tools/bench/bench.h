@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "check.h"
 #include "histogram.h"
@@ -13,8 +14,9 @@
 #define MAX_CELLS	64
 #define MAX_PROTOS	8
 #define MAX_ROUNDS	60
+#define MAX_IN_FLIGHT	64	/* RDMA operations */
 
-enum work { STREAM, PINGPONG, FANOUT, FANIN, SOCKETS, BESIDE, NR_WORKS };
+enum work { STREAM, PINGPONG, FANOUT, FANIN, SOCKETS, BESIDE, READ, WRITE, NR_WORKS };
 
 /* One measurement: a kind of work, a message size, how many peers. */
 struct cell {
@@ -26,11 +28,17 @@ struct cell {
 enum spoil { SPOIL_NOT, SPOIL_FLIP, SPOIL_HEAD, SPOIL_CUT, SPOIL_RUN, SPOIL_DROP, SPOIL_DUP,
 	     SPOIL_SWAP, NR_SPOILS };
 
+#define SPOIL_AT	3	/* this message of each flow is spoilt */
+
 struct options {
 	double seconds;
 	unsigned int repeat;
 	const char *tx_ns, *rx_ns;
 	struct in_addr tx, rx;
+	bool tx_named, rx_named;
+	const char *server;		/* its address, if the receivers are there */
+	unsigned int port;		/* of the server */
+	bool serve;
 	enum spoil spoil;
 	bool wakeups, mark, json, quiet;
 	const char *plot;
@@ -47,6 +55,7 @@ struct proto {
 	bool stream;			/* needs framing, connections and epoll */
 	bool nagle;
 	bool eor;			/* messages come in parts, the last with MSG_EOR */
+	bool rdma;			/* can read and write the peer's memory */
 	/* Return: a bound socket, or -1 with errno. */
 	int (*open)(const struct proto *p, const struct sockaddr_in *local, int buf, bool rx);
 	/* How many messages may be on the way to one receiver; NULL: no limit. */
@@ -69,6 +78,8 @@ struct shared {
 	uint64_t run;
 	struct sockaddr_storage addr[MAX_FLOWS];	/* of the receiving sockets */
 	socklen_t addr_len[MAX_FLOWS];
+	int via;			/* transport of the receivers' RDS sockets, or -1 */
+	uint64_t key[MAX_IN_FLIGHT];	/* to the receiver's memory */
 	struct flow_count flow[MAX_FLOWS];
 	struct histogram times;				/* of round trips, ns */
 };
@@ -89,6 +100,7 @@ struct result {
 	unsigned int round;		/* from 1 */
 	bool failed;
 	char why[200];
+	int via;			/* transport of RDS, or -1 */
 	uint64_t messages, lost;
 	double seconds, rate, ns;
 	double ctxsw, wakeups;		/* per message; below 0: not known */
@@ -124,6 +136,7 @@ struct rx {
 	struct frames *frames[MAX_FLOWS];
 	char *buf;
 	uint64_t room;			/* bytes in @buf */
+	char *memory;			/* that the peer reads or writes */
 	void (*taken)(struct rx *rx, const struct msg_head *h, unsigned int i,
 		      const struct peer *from);
 	unsigned int ended, flows;	/* that have, and that there are */
@@ -149,14 +162,56 @@ void send_message(const struct job *job, int fd, const struct peer *to,
 unsigned int job_window(const struct job *job);
 unsigned int job_size(const struct job *job, unsigned int flow);
 bool job_is_pinged(const struct job *job, unsigned int flow);
+bool job_sender_counts(const struct job *job, unsigned int flow);
+const struct proto *find_proto(const char *name);
+bool proto_there(const struct proto *p);
+bool proto_can(const struct proto *p, const struct cell *c);
+int socket_via(int fd);
+const char *via_name(int via);
 
 /* tcp.c */
 struct frames *frames_new(unsigned int size);
 int frames_read(struct rx *rx, unsigned int i, int flags);
 
+/* rdma.c */
+unsigned int job_keys(const struct job *job);
+void rdma_offer(struct rx *rx, int fd);
+void rdma_written(struct rx *rx, const struct msg_head *h);
+uint64_t rdma_run(const struct job *job, int fd, const struct peer *to, struct rx *in);
+
+/* crew.c */
+
+/* The processes of a run: those that are there, so that what is killed is one of them. */
+struct crew {
+	bool hang;
+	unsigned int n;
+	pid_t pid[MAX_FLOWS + 2];
+};
+
+uint64_t now_ns(void);
+void pause_s(double seconds);
+struct shared *shared_new(void);
+void shared_free(struct shared *sh);
+void job_shape(struct job *job, const struct proto *p, const struct cell *c, struct shared *sh);
+bool crew_receivers(const struct job *job, struct crew *crew);
+bool crew_senders(const struct job *job, struct crew *crew);
+bool crew_end(const struct job *job, struct crew *crew, unsigned int first, unsigned int last);
+void crew_kill(struct crew *crew);
+
 /* run.c */
 void run_cell(const struct proto *p, const struct cell *c, struct result *r);
-uint64_t now_ns(void);
+
+/* remote.c, server.c */
+struct about;
+struct counts;
+struct greeting;
+
+int remote_connect(const struct greeting *mine);
+const struct about *remote_about(void);
+bool remote_start(const struct job *job);
+bool remote_look(const struct job *job, struct counts *c);
+bool remote_stop(const struct job *job);
+int serve(const struct greeting *mine);
 
 /* cost.c */
 struct cost {
@@ -171,6 +226,7 @@ void cost_mark(unsigned int which);
 
 /* summary.c */
 bool is_time(const struct cell *c);
+bool has_flows(const struct cell *c);
 bool same_cell(const struct cell *a, const struct cell *b);
 double ratio_to_tcp(const struct result *all, unsigned int n, const struct result *r);
 void summarize(const struct result *all, unsigned int n, const struct proto *p,
@@ -178,12 +234,24 @@ void summarize(const struct result *all, unsigned int n, const struct proto *p,
 unsigned int next_summary(const struct result *all, unsigned int n, unsigned int i,
 			  struct summary *s);
 
-/* report.c, json.c, plot.c */
+/* cells.c */
 extern const char * const work_names[NR_WORKS];
-void cell_words(const struct cell *c, char *text, size_t size);
+void cell_words(const struct cell *c, char *text, size_t room);
+int cell_parse(const char *text, struct cell *c, char *why, size_t room);
+int parse_count(const char *text, char **end, unsigned int *value);
+bool is_rdma(const struct cell *c);
+
+/* report.c, json.c, plot.c */
+
+/* What a document tells beside the results. */
+struct document {
+	time_t date;
+	const struct about *here, *there;	/* @there: NULL with one host */
+};
+
 void report_progress(unsigned int done, unsigned int total, const struct result *r);
 void report_table(const struct result *r, unsigned int n);
-void report_json(const struct result *r, unsigned int n);
+void report_json(const struct document *d, const struct result *r, unsigned int n);
 FILE *plot_open(const char *path);
 int plot_svg(FILE *f, const struct result *r, unsigned int n);
 

@@ -62,6 +62,12 @@ const void *check_payload(unsigned int flow, uint64_t seq)
 	return pool + (seq * 2053 + flow * 127) % SPREAD;
 }
 
+/* The noise itself: at least MAX_SIZE bytes from word @at, which is below 8192. */
+const void *check_noise(unsigned int at)
+{
+	return pool + at % SPREAD;
+}
+
 bool check_head_intact(const struct msg_head *h)
 {
 	return h->sum == head_sum(h);
@@ -102,6 +108,32 @@ enum verdict check_message(struct checker *c, const void *buf, size_t len)
 	return c->gap ? CHECK_GAP : CHECK_OK;
 }
 
+/**
+ * check_memory() - judge what an operation has written into our memory
+ * @c: the receiver
+ * @h: the message that says so
+ * @memory: begins with a head, too
+ * @size: bytes written
+ *
+ * Return: CHECK_OK or what is wrong.
+ */
+enum verdict check_memory(const struct checker *c, const struct msg_head *h, const void *memory,
+			  size_t size)
+{
+	const struct msg_head *m = memory;
+
+	if (!check_head_intact(m))
+		return CHECK_HEAD;
+	if (m->run != c->run)
+		return CHECK_FOREIGN;
+	if (m->flow != h->flow || m->seq != h->seq)
+		return CHECK_STALE;
+	if (m->len != size)
+		return CHECK_LENGTH;
+	return memcmp(m + 1, check_payload(m->flow, m->seq), size - sizeof(*m)) ? CHECK_CONTENT :
+		CHECK_OK;
+}
+
 const char *check_words(enum verdict v)
 {
 	static const char * const words[] = {
@@ -113,6 +145,7 @@ const char *check_words(enum verdict v)
 		[CHECK_CONTENT] = "its content is damaged",
 		[CHECK_GAP] = "messages before it are missing",
 		[CHECK_AGAIN] = "it or a later one has come before",
+		[CHECK_STALE] = "its memory holds another one",
 	};
 
 	return words[v];

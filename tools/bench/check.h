@@ -19,7 +19,7 @@
 
 enum msg_kind { MSG_DATA = 1, MSG_REPLY, MSG_CREDIT, MSG_END };
 
-/* In host order: both ends are processes of one machine. */
+/* In host order: two hosts whose order differs do not measure. */
 struct msg_head {
 	uint32_t len;		/* of the message with this head: also the frame of TCP */
 	uint16_t kind;
@@ -31,7 +31,7 @@ struct msg_head {
 
 enum verdict {
 	CHECK_OK, CHECK_SHORT, CHECK_LENGTH, CHECK_HEAD, CHECK_FOREIGN, CHECK_CONTENT,
-	CHECK_GAP, CHECK_AGAIN,
+	CHECK_GAP, CHECK_AGAIN, CHECK_STALE,
 };
 
 /* One receiver's view of its flows. */
@@ -45,7 +45,10 @@ struct checker {
 void check_init(void);
 void check_head(struct msg_head *h, const struct msg_head *fields);
 const void *check_payload(unsigned int flow, uint64_t seq);
+const void *check_noise(unsigned int at);
 bool check_head_intact(const struct msg_head *h);
+enum verdict check_memory(const struct checker *c, const struct msg_head *h, const void *memory,
+			  size_t size);
 enum verdict check_message(struct checker *c, const void *buf, size_t len);
 const char *check_words(enum verdict v);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The receiving processes: take messages, verify each, answer where it is the work. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +136,11 @@ static void server_taken(struct rx *rx, const struct msg_head *h, unsigned int i
 	} else if (job_is_pinged(rx->job, h->flow)) {
 		answer(rx, h, i, from, MSG_REPLY, h->seq, h->len);
 	} else {
+		if (rx->job->cell.work == WRITE)
+			rdma_written(rx, h);
 		rx->job->sh->flow[h->flow].received++;
+		if (rx->job->cell.work == WRITE)
+			answer(rx, h, i, from, MSG_CREDIT, h->seq + 1, sizeof(*h));
 		if (window && (h->seq + 1) % (window / 2) == 0)
 			answer(rx, h, i, from, MSG_CREDIT, h->seq + 1, sizeof(*h));
 	}
@@ -191,8 +196,9 @@ static int open_receiver(const struct job *job, unsigned int i)
 	local.sin_port = htons(job->base + i);
 	fd = job->proto->open(job->proto, &local, job->buf, true);
 	if (fd < 0)
-		fail(sh, "%s: cannot make the receiving socket %u: %s", job->proto->name, i,
-		     strerror(errno));
+		fail(sh, "%s: cannot make the receiving socket %u at %s: %s", job->proto->name, i,
+		     inet_ntoa(local.sin_addr), strerror(errno));
+	sh->via = socket_via(fd);
 	sh->addr_len[i] = sizeof(sh->addr[i]);
 	if (getsockname(fd, (struct sockaddr *)&sh->addr[i], &sh->addr_len[i]))
 		fail(sh, "%s: getsockname: %s", job->proto->name, strerror(errno));
@@ -226,6 +232,8 @@ void receive_process(const struct job *job, unsigned int index)
 	rx.taken = server_taken;
 	for (i = 0; i < nsocks; i++)
 		fd[i] = open_receiver(job, index + i);
+	if (is_rdma(&job->cell))
+		rdma_offer(&rx, fd[0]);
 	__sync_fetch_and_add(&sh->ready, 1);
 	if (job->proto->stream)
 		accept_all(&rx, fd);

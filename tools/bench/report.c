@@ -5,31 +5,6 @@
 
 #include "bench.h"
 
-const char * const work_names[NR_WORKS] = { "stream", "pingpong", "fanout", "fanin", "sockets",
-					       "beside" };
-
-static void size_words(unsigned int size, char *text, size_t room)
-{
-	if (size >= 1U << 20 && !(size % (1U << 20)))
-		snprintf(text, room, "%uM", size >> 20);
-	else if (size >= 1024 && !(size % 1024))
-		snprintf(text, room, "%uK", size >> 10);
-	else
-		snprintf(text, room, "%u", size);
-}
-
-/* The words by which a cell is asked for. */
-void cell_words(const struct cell *c, char *text, size_t room)
-{
-	char size[16];
-
-	size_words(c->size, size, sizeof(size));
-	if (c->n == 1 && c->work != FANOUT)
-		snprintf(text, room, "%s/%s", work_names[c->work], size);
-	else
-		snprintf(text, room, "%s/%s/%u", work_names[c->work], size, c->n);
-}
-
 static void optional(double v, int digits, char *text, size_t room)
 {
 	if (v < 0)
@@ -51,7 +26,7 @@ static void print_figures(FILE *f, const struct result *r)
 		optional(r->p99, 1, p99, sizeof(p99));
 		fprintf(f, "  median %s us, p99 %s us", median, p99);
 	}
-	if (r->cell.n > 1)
+	if (has_flows(&r->cell))
 		fprintf(f, "  least/most %.2f", r->fairness);
 	if (r->lost)
 		fprintf(f, "  lost %.0f %%", 100.0 * r->lost / (r->lost + r->messages));

@@ -2,43 +2,38 @@
 /*
  * One run of one cell: starts the processes, waits until all flows move, and
  * looks at their counters twice. Nothing is asked of the clock for a message.
+ *
+ * With two hosts the receivers are on the other one. What they count is looked
+ * at there, by that host's clock; what senders count, by ours.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
+#include <linux/rds.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
-
-#define PATIENCE	20.0	/* seconds without an end: it hangs */
-#define FIRST_PORT	5000
-#define PORTS		(2 * MAX_FLOWS)
+#include "control.h"
 
 struct snapshot {
 	uint64_t time, count[MAX_FLOWS], lost, sum;
+	uint64_t ctxsw;			/* of the other host */
 };
 
-uint64_t now_ns(void)
+/* What the receivers on the other host have counted. */
+static void look_there(const struct job *job, struct snapshot *s)
 {
-	struct timespec ts;
+	static struct counts c;
+	unsigned int f;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
-static void pause_s(double seconds)
-{
-	struct timespec ts = { seconds, (seconds - (time_t)seconds) * 1e9 };
-
-	while (nanosleep(&ts, &ts) && errno == EINTR)
-		;
+	if (!remote_look(job, &c))
+		return;
+	for (f = 0; f < job->nflows && f < c.n; f++) {
+		s->count[f] += c.flow[f].received;
+		s->lost += c.flow[f].lost;
+	}
+	s->ctxsw = c.ctxsw;
+	/* who counts has the clock */
+	if (!job_sender_counts(job, job->nflows - 1))
+		s->time = c.time;
 }
 
 static void look(const struct job *job, struct snapshot *s)
@@ -49,73 +44,23 @@ static void look(const struct job *job, struct snapshot *s)
 	s->time = now_ns();
 	for (f = 0; f < job->nflows; f++) {
 		s->count[f] = job->sh->flow[f].received;
-		/* the rate is the stream's */
-		if (job->cell.work != BESIDE || f)
-			s->sum += s->count[f];
 		s->lost += job->sh->flow[f].lost;
 	}
-}
-
-static void join_netns(struct shared *sh, const char *ns)
-{
-	char path[256];
-	int fd;
-
-	if (!ns)
-		return;
-	snprintf(path, sizeof(path), "/run/netns/%s", ns);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		fail(sh, "cannot enter the network namespace %s: %s", ns, strerror(errno));
-	close(fd);
-}
-
-/* The processes of a run: those that are there, so that what is killed is one of them. */
-struct crew {
-	unsigned int n;
-	pid_t pid[MAX_FLOWS + 2];
-};
-
-/* @sender: its number, or below 0: -1 - the number of a receiver */
-static bool spawn(const struct job *job, int sender, struct crew *crew)
-{
-	pid_t parent = getpid(), pid;
-
-	fflush(NULL);
-	pid = fork();
-	if (pid < 0) {
-		give_up(job->sh, "cannot start a process: %s", strerror(errno));
-		return false;
-	}
-	if (pid) {
-		crew->pid[crew->n++] = pid;
-		return true;
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	join_netns(job->sh, sender < 0 ? opt.rx_ns : opt.tx_ns);
-	if (sender < 0)
-		receive_process(job, -1 - sender);
-	send_process(job, sender);
-}
-
-/* Return: false when a process has given up, or it took too long. */
-static bool wait_ready(const struct job *job, int count)
-{
-	uint64_t end = now_ns() + PATIENCE * 1e9;
-
-	while (job->sh->ready < count && !job->sh->failed && now_ns() < end)
-		pause_s(0.001);
-	return job->sh->ready >= count && !job->sh->failed;
+	if (opt.server)
+		look_there(job, s);
+	/* the rate is the stream's */
+	for (f = job->cell.work == BESIDE; f < job->nflows; f++)
+		s->sum += s->count[f];
 }
 
 static bool all_flows_move(const struct job *job)
 {
+	struct snapshot s;
 	unsigned int f;
 
+	look(job, &s);
 	for (f = 0; f < job->nflows; f++)
-		if (!job->sh->flow[f].received)
+		if (!s.count[f])
 			return false;
 	return true;
 }
@@ -123,11 +68,13 @@ static bool all_flows_move(const struct job *job)
 /* Connections are made, buffers grow, caches warm up: not part of it. */
 static void warm_up(const struct job *job)
 {
-	uint64_t end = now_ns() + 2000000000ULL;
+	/* between two hosts it takes longer until all know each other */
+	uint64_t end = now_ns() + (opt.server ? 10 : 2) * 1000000000ULL;
 
 	while (!all_flows_move(job) && !job->sh->failed && now_ns() < end)
-		pause_s(0.005);
-	pause_s(opt.seconds / 4);
+		pause_s(opt.server ? 0.02 : 0.005);
+	if (!job->sh->failed)
+		pause_s(opt.seconds / 4);
 }
 
 static double fairness(const struct job *job, const struct snapshot *a, const struct snapshot *b)
@@ -161,6 +108,13 @@ static void measure_wakeups(const struct job *job, struct result *r)
 		r->wakeups = (double)(after.wakeups - before.wakeups) / (b.sum - a.sum);
 }
 
+static const char *what_then(const struct job *job)
+{
+	if (job->sh->via == RDS_TRANS_TCP)
+		return "d; is TCP port 16385 open at both hosts?";
+	return "d";
+}
+
 static void measure(const struct job *job, struct result *r)
 {
 	struct cost before, after;
@@ -172,7 +126,8 @@ static void measure(const struct job *job, struct result *r)
 	if (opt.mark)
 		cost_mark(1);
 	look(job, &a);
-	pause_s(opt.seconds);
+	if (!job->sh->failed)
+		pause_s(opt.seconds);
 	look(job, &b);
 	if (opt.mark)
 		cost_mark(0);
@@ -182,12 +137,15 @@ static void measure(const struct job *job, struct result *r)
 	r->messages = b.sum - a.sum;
 	r->lost = b.lost - a.lost;
 	r->fairness = fairness(job, &a, &b);
-	if (r->messages) {
+	if (r->messages && b.time > a.time) {
 		r->rate = r->messages / r->seconds;
 		r->ns = 1e9 / r->rate;
-		r->ctxsw = (double)(after.ctxsw - before.ctxsw) / r->messages;
+		r->ctxsw = (double)(after.ctxsw - before.ctxsw + b.ctxsw - a.ctxsw) / r->messages;
 	}
 	measure_wakeups(job, r);
+	/* who waited for messages that do not come would wait for long */
+	if (opt.server && !r->messages)
+		give_up(job->sh, "no message arrive%s", b.sum ? "s any more" : what_then(job));
 }
 
 static double microseconds(const struct histogram *h, unsigned int percent)
@@ -197,75 +155,46 @@ static double microseconds(const struct histogram *h, unsigned int percent)
 	return ns < 0 ? -1 : ns / 1e3;
 }
 
-/* Return: false if the process does not end within @patience seconds, or 1 if all is void. */
-static bool reap(const struct job *job, pid_t pid, double patience, bool *ok)
+/* All messages are accounted for when the receivers end by themselves. */
+static bool stop_all(const struct job *job, struct crew *crew)
 {
-	uint64_t begin = now_ns();
-	int status;
-
-	do {
-		if (waitpid(pid, &status, WNOHANG) == pid) {
-			*ok = *ok && WIFEXITED(status) && !WEXITSTATUS(status);
-			return true;
-		}
-		if (job->sh->failed && patience > 1)
-			patience = 1;
-		pause_s(0.002);
-	} while (now_ns() - begin < patience * 1e9);
-	return false;
-}
-
-/* All messages are accounted for when the receivers, which are first, end by themselves. */
-static bool stop_all(const struct job *job, const struct crew *crew)
-{
-	bool ok = true, hang = false;
-	unsigned int i;
+	bool ok;
 
 	job->sh->stop = 1;
-	for (i = 0; i < crew->n; i++) {
-		/* the others may wait for the first that hangs: once is enough */
-		if (!reap(job, crew->pid[i], hang ? 0 : PATIENCE, &ok)) {
-			hang = true;
-			kill(crew->pid[i], SIGKILL);
-			waitpid(crew->pid[i], NULL, 0);
-		}
-		if (i + 1 >= job->nreceivers)
-			job->sh->finish = 1;
+	if (opt.server) {
+		ok = remote_stop(job);
+		job->sh->finish = 1;
+		return crew_end(job, crew, 0, crew->n) && ok;
 	}
-	if (hang && !job->sh->failed)
-		snprintf(job->sh->why, sizeof(job->sh->why),
-			 "no end: messages are missing, or a process hangs");
-	return ok && !hang && !job->sh->failed;
-}
-
-static void shape(struct job *job, const struct proto *p, const struct cell *c, struct shared *sh)
-{
-	static unsigned int runs;
-	unsigned int many = c->work == STREAM ? 1 : c->work == BESIDE ? 2 : c->n;
-
-	*job = (struct job){ .proto = p, .cell = *c, .sh = sh, .nflows = many };
-	job->nsenders = c->work == FANOUT || c->work == SOCKETS ? 1 : many;
-	job->nsocks = c->work == FANIN || c->work == PINGPONG ? 1 : many;
-	job->nreceivers = c->work == BESIDE ? 2 : 1;
-	job->buf = c->size > 65536 ? 4 << 20 : 1 << 20;
-	/* nothing of an earlier run may be on its way to these ports */
-	job->base = FIRST_PORT + runs++ % ((65536 - FIRST_PORT) / PORTS) * PORTS;
+	ok = crew_end(job, crew, 0, job->nreceivers);
+	job->sh->finish = 1;
+	return crew_end(job, crew, job->nreceivers, crew->n) && ok;
 }
 
 /* Return: whether all processes are there and ready. */
 static bool start_all(const struct job *job, struct crew *crew)
 {
-	unsigned int i;
+	return (opt.server ? remote_start(job) : crew_receivers(job, crew)) &&
+		crew_senders(job, crew);
+}
 
-	for (i = 0; i < job->nreceivers; i++)
-		if (!spawn(job, -1 - (int)i, crew))
-			return false;
-	if (!wait_ready(job, job->nreceivers))
-		return false;
-	for (i = 0; i < job->nsenders; i++)
-		if (!spawn(job, i, crew))
-			return false;
-	return wait_ready(job, job->nreceivers + job->nsenders);
+static void measure_job(const struct job *job, struct result *r)
+{
+	struct shared *sh = job->sh;
+	struct crew crew = { .n = 0 };
+
+	if (start_all(job, &crew)) {
+		sh->go = 1;
+		measure(job, r);
+	} else {
+		give_up(sh, "its processes do not get ready");
+	}
+	r->failed = !stop_all(job, &crew);
+	if (!r->failed && !r->messages) {
+		r->failed = true;
+		snprintf(sh->why, sizeof(sh->why), "no message arrived");
+	}
+	r->via = sh->via;
 }
 
 /**
@@ -276,34 +205,22 @@ static bool start_all(const struct job *job, struct crew *crew)
  */
 void run_cell(const struct proto *p, const struct cell *c, struct result *r)
 {
-	struct shared *sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct crew crew = { .n = 0 };
+	struct shared *sh = shared_new();
 	struct job job;
 
 	*r = (struct result){ .proto = p, .cell = *c, .wakeups = -1, .ctxsw = -1, .median = -1,
 			      .p99 = -1, .failed = true };
-	if (sh == MAP_FAILED) {
+	if (!sh) {
 		snprintf(r->why, sizeof(r->why), "no memory");
 		return;
 	}
 	sh->run = now_ns() * 2654435761U + getpid();
-	shape(&job, p, c, sh);
-	if (start_all(&job, &crew)) {
-		sh->go = 1;
-		measure(&job, r);
-	} else {
-		give_up(sh, "its processes do not get ready");
-	}
-	r->failed = !stop_all(&job, &crew);
-	if (!r->failed && !r->messages) {
-		r->failed = true;
-		snprintf(sh->why, sizeof(sh->why), "no message arrived");
-	}
+	job_shape(&job, p, c, sh);
+	measure_job(&job, r);
 	memcpy(r->why, sh->why, sizeof(r->why));
 	if (is_time(c)) {
 		r->median = microseconds(&sh->times, 50);
 		r->p99 = microseconds(&sh->times, 99);
 	}
-	munmap(sh, sizeof(*sh));
+	shared_free(sh);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The sending processes, and the damage that they do when they are asked to. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/rds.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bench.h"
-
-#define SPOIL_AT	3	/* this message of each flow is spoilt */
 
 struct tx {
 	const struct job *job;
@@ -139,6 +139,21 @@ static void pingpong(struct tx *tx)
 	histogram_merge(&sh->times, &times);
 }
 
+/* An RDS socket belongs to the transport of its address, and talks to others of that only. */
+static void check_via(const struct tx *tx, int fd)
+{
+	int ours = socket_via(fd), theirs = tx->job->sh->via;
+	char here[INET_ADDRSTRLEN], there[INET_ADDRSTRLEN];
+
+	if (!(ours == RDS_TRANS_IB && theirs == RDS_TRANS_TCP) &&
+	    !(ours == RDS_TRANS_TCP && theirs == RDS_TRANS_IB))
+		return;
+	inet_ntop(AF_INET, &opt.tx, here, sizeof(here));
+	inet_ntop(AF_INET, &opt.rx, there, sizeof(there));
+	fail(tx->job->sh, "the senders' address %s belongs to %s, the receivers' %s to %s", here,
+	     via_name(ours), there, via_name(theirs));
+}
+
 static int open_sender(const struct tx *tx, unsigned int f)
 {
 	struct sockaddr_in local = { .sin_family = AF_INET, .sin_addr = opt.tx };
@@ -148,8 +163,9 @@ static int open_sender(const struct tx *tx, unsigned int f)
 	local.sin_port = htons(job->base + MAX_FLOWS + f);
 	fd = job->proto->open(job->proto, &local, job->buf, false);
 	if (fd < 0)
-		fail(job->sh, "%s: cannot make the sending socket %u: %s", job->proto->name, f,
-		     strerror(errno));
+		fail(job->sh, "%s: cannot make the sending socket %u at %s: %s", job->proto->name,
+		     f, inet_ntoa(opt.tx), strerror(errno));
+	check_via(tx, fd);
 	return fd;
 }
 
@@ -191,6 +207,8 @@ void send_process(const struct job *job, unsigned int index)
 		usleep(1000);
 	if (job_is_pinged(job, tx.first))
 		pingpong(&tx);
+	else if (is_rdma(&job->cell))
+		tx.seq[0] = rdma_run(job, tx.fd[0], &tx.to[0], &tx.in);
 	else
 		stream(&tx);
 	for (f = tx.first; f < tx.last; f++)

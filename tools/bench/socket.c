@@ -4,6 +4,7 @@
  * one message with one sendmsg(), and all but TCP receive one with one recvmsg().
  */
 #include <errno.h>
+#include <linux/rds.h>
 #include <linux/tipc.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -146,7 +147,7 @@ static unsigned int tipc_window(unsigned int size)
 }
 
 const struct proto protos[] = {
-	{ .name = "rds", .title = "RDS", .max_size = MAX_SIZE, .reliable = true,
+	{ .name = "rds", .title = "RDS", .max_size = MAX_SIZE, .reliable = true, .rdma = true,
 	  .open = rds_open },
 	{ .name = "tcp", .title = "framed TCP, TCP_NODELAY", .max_size = MAX_SIZE,
 	  .reliable = true, .stream = true, .open = tcp_open },
@@ -161,6 +162,60 @@ const struct proto protos[] = {
 };
 
 const unsigned int nr_protos = ARRAY_SIZE(protos);
+
+const struct proto *find_proto(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_protos; i++)
+		if (!strcmp(protos[i].name, name))
+			return &protos[i];
+	return NULL;
+}
+
+/* Does this kernel have it? */
+bool proto_there(const struct proto *p)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	int fd;
+
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	fd = p->open(p, &any, 4096, false);
+
+	if (fd >= 0)
+		close(fd);
+	/* anything else is worth a message when it is measured */
+	return fd >= 0 || (errno != EAFNOSUPPORT && errno != EPROTONOSUPPORT &&
+			   errno != ESOCKTNOSUPPORT);
+}
+
+/* Has it such work? */
+bool proto_can(const struct proto *p, const struct cell *c)
+{
+	return c->size <= p->max_size && (p->rdma || !is_rdma(c));
+}
+
+/* The transport of a bound RDS socket, or -1. */
+int socket_via(int fd)
+{
+	int via = -1;
+	socklen_t len = sizeof(via);
+
+	return getsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &via, &len) ? -1 : via;
+}
+
+const char *via_name(int via)
+{
+	switch (via) {
+	case RDS_TRANS_IB:
+		return "infiniband";
+	case RDS_TRANS_TCP:
+		return "tcp";
+	case RDS_TRANS_COUNT:
+		return "loopback";
+	}
+	return "no transport of RDS";
+}
 
 /* How many messages of a flow may be on the way; 0: as many as it takes. */
 unsigned int job_window(const struct job *job)
@@ -186,6 +241,12 @@ unsigned int job_size(const struct job *job, unsigned int flow)
 bool job_is_pinged(const struct job *job, unsigned int flow)
 {
 	return job->cell.work == PINGPONG || (job->cell.work == BESIDE && !flow);
+}
+
+/* Who sees that a message of this flow has come, the sender or the receiver? */
+bool job_sender_counts(const struct job *job, unsigned int flow)
+{
+	return job_is_pinged(job, flow) || job->cell.work == READ;
 }
 
 static bool try_again(int fd)

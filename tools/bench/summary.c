@@ -7,7 +7,13 @@
 
 bool is_time(const struct cell *c)
 {
-	return c->work == PINGPONG || c->work == BESIDE;
+	return c->work == PINGPONG || c->work == BESIDE || is_rdma(c);
+}
+
+/* Several, of which one could be served worse than another? */
+bool has_flows(const struct cell *c)
+{
+	return c->n > 1 && !is_rdma(c);
 }
 
 bool same_cell(const struct cell *a, const struct cell *b)
