@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <netinet/in.h>
 
-#define MAX_COLUMNS	17
+#define MAX_COLUMNS	19
 
 enum column_kind {
 	COL_TEXT,		/* a string in JSON, to the left in text */
@@ -25,6 +25,7 @@ struct column {
 	const char		*key;
 	enum column_kind	kind;
 	bool			verbose_only;
+	bool			named_only;	/* not beside all other sections: too wide */
 };
 
 /* One record of the kernel, ready to be printed */

@@ -124,6 +124,20 @@ static void read_connection6(const void *record, struct row *row)
 			 c->transport);
 }
 
+/* How the last link of a path ended, if one has; a module that does not tell says 0, too. */
+static void cells_ended(struct row *row, __u32 why, __u32 seconds)
+{
+	const char *name = strerrorname_np(why);
+
+	if (!why)
+		return;
+	cell_number(row, 16, seconds);
+	if (name)
+		cell_bytes(row, 17, name, strlen(name));
+	else
+		cell_number(row, 17, why);
+}
+
 static void read_path(const void *record, struct row *row)
 {
 	const struct rds_info_path *p = record;
@@ -147,6 +161,7 @@ static void read_path(const void *record, struct row *row)
 	cell_number(row, 13, p->scope);
 	cell_bool(row, 14, p->flags & RDS_INFO_CONNECTION_FLAG_SENDING);
 	cell_number(row, 15, p->npaths);
+	cells_ended(row, p->ended_why, p->ended_s);
 }
 
 static void cells_message(struct row *row, __be16 lport, __be16 fport,
@@ -348,6 +363,8 @@ const struct section sections[] = {
 			{ "Scope",	"scope",		COL_NUMBER, true },
 			{ NULL,		"sending",		COL_BOOL },
 			{ NULL,		"npaths",		COL_NUMBER },
+			{ "Ended",	"ended_s",		COL_NUMBER, false, true },
+			{ "Why",	"ended_why",		COL_TEXT, false, true },
 		},
 	},
 	MESSAGE_SECTION('s', SEND, "send_queue", "Send Message Queue"),

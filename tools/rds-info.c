@@ -133,7 +133,8 @@ static const char *cell_text(const struct section *sec, const struct row *row, i
 
 static bool in_text(const struct column *col)
 {
-	return col->title && (!col->verbose_only || show.verbose);
+	return col->title && (!col->verbose_only || show.verbose) &&
+		(!col->named_only || !show.everything);
 }
 
 static bool last_in_text(const struct section *sec, int i)

@@ -307,6 +307,7 @@ struct rds_conn_key {
  * struct rds_path - one ordered stream of messages to a peer
  * @conn: owner (the path lives as long as its connection)
  * @index: 0..7
+ * @ended_why: negative errno of the last link that ended or could not be made, 0 = none; @lock
  * @lock: guards everything down to @link
  * @state: written by path_apply() only
  * @action: what the control work has to do next (START, ADOPT or STOP; STOP stays until it
@@ -341,6 +342,7 @@ struct rds_conn_key {
  * @greetings: handshake pings sent on this link since LINK_UP, or since the fan-out asks
  * @sending: somebody is inside send() (info records); @link
  * @pull_budget: messages this pass may still pull; @link
+ * @ended_at: when the last link ended, seconds since boot; @lock
  * @pull_empty: the last pull left the queue empty; @link
  * @held: the transport holds messages back; written under @link
  * @sender: socket whose sendmsg() this pass is, or NULL; @link
@@ -360,6 +362,7 @@ struct rds_conn_key {
 struct rds_path {
 	struct rds_conn *conn;
 	u8 index;
+	s16 ended_why;
 
 	spinlock_t lock;
 	enum rds_state state;
@@ -398,6 +401,7 @@ struct rds_path {
 	bool push;
 	bool pushing;
 	unsigned int pull_budget;
+	u32 ended_at;
 	struct delayed_work ctl_work;
 	struct work_struct pump_work;
 	struct delayed_work timer;

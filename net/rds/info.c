@@ -274,6 +274,9 @@ static void path_record(struct walk *w, struct rds_path *p)
 	rec.nr_sent = p->nr_sent;
 	rec.epoch = p->epoch;
 	rec.backoff_ms = jiffies_to_msecs(p->backoff);
+	rec.ended_why = -p->ended_why;
+	if (p->ended_why)
+		rec.ended_s = (u32)ktime_get_boottime_seconds() - p->ended_at;
 	spin_unlock_bh(&p->lock);
 	rds_info_emit(w->sink, &rec, sizeof(rec));
 }

@@ -159,6 +159,14 @@ static enum rds_action path_apply(struct rds_path *p, enum rds_event ev)
 	return t.action;
 }
 
+/* How the link has ended that is being taken down now, for who asks later. */
+static void path_ended(struct rds_path *p, int why)
+{
+	lockdep_assert_held(&p->lock);
+	p->ended_why = why;
+	p->ended_at = ktime_get_boottime_seconds();
+}
+
 /* What the end of a tear-down means depends on what waits. */
 static enum rds_event stopped_event(const struct rds_path *p)
 {
@@ -358,16 +366,20 @@ void rds_path_look_later(struct rds_path *p)
  */
 int rds_path_accept(struct rds_path *p, bool again)
 {
-	bool was_parked;
+	bool was_parked, was_up;
 	int err = 0;
 
 	spin_lock_bh(&p->lock);
 	was_parked = p->parked;
+	was_up = p->state == RDS_UP;
 	p->parked = true;
 	if ((!again && READ_ONCE(p->conn->closing)) ||
 	    path_apply(p, RDS_EV_ACCEPT) == RDS_ACT_REFUSE) {
 		p->parked = was_parked;
 		err = -EAGAIN;
+	} else if (was_up) {
+		/* The peer has given up on the link that we have. */
+		path_ended(p, -ECONNRESET);
 	}
 	/* Before the unlock: who gives up connections then sees a link, or that one came. */
 	WRITE_ONCE(p->conn->last_used, jiffies);
@@ -434,6 +446,7 @@ bool rds_path_link_up(struct rds_path *p, u32 epoch)
 	 */
 	if (current_epoch && READ_ONCE(p->conn->closing) &&
 	    !(p->adopted && READ_ONCE(p->conn->answered))) {
+		path_ended(p, -ECANCELED);
 		path_apply(p, RDS_EV_DROP);
 		current_epoch = false;
 	} else if (current_epoch) {
@@ -451,7 +464,7 @@ bool rds_path_link_up(struct rds_path *p, u32 epoch)
  * rds_path_drop() - the link broke or could not be made
  * @p: the path
  * @epoch: the epoch start() was called with
- * @why: negative errno, for the trace
+ * @why: negative errno, for the trace and RDS_INFO_PATHS
  *
  * The end of a link that is being taken down anyway is not news.
  *
@@ -462,6 +475,7 @@ void rds_path_drop(struct rds_path *p, u32 epoch, int why)
 	spin_lock_bh(&p->lock);
 	if (epoch == p->epoch && (p->state == RDS_CONNECTING || p->state == RDS_UP)) {
 		trace_rds_link_drop(p, epoch, why);
+		path_ended(p, why);
 		path_apply(p, RDS_EV_DROP);
 	} else {
 		rds_stat_inc(event_stale);
@@ -478,6 +492,8 @@ void rds_path_drop(struct rds_path *p, u32 epoch, int why)
 void rds_path_reset(struct rds_path *p)
 {
 	spin_lock_bh(&p->lock);
+	if (p->state == RDS_CONNECTING || p->state == RDS_UP)
+		path_ended(p, -ECANCELED);
 	path_apply(p, RDS_EV_DROP);
 	spin_unlock_bh(&p->lock);
 }

@@ -260,14 +260,17 @@ info_connections()
 info_paths()
 {
 	run 0 n1 "$BIN/rds-info" -p &&
-	has ' *LocalAddr +RemoteAddr +Tos +Path +Of +State .*' 1 &&
-	has " *10\.1\.0\.1 +10\.1\.0\.2 +0 +0 +8 +up +$num +$num +0 +0 +$num" 1 &&
+	has ' *LocalAddr +RemoteAddr +Tos +Path +Of +State .* Links +Ended +Why' 1 &&
+	has " *10\.1\.0\.1 +10\.1\.0\.2 +0 +0 +8 +up +$num +$num +0 +0 +$num .*" 1 &&
+	has " *10\.1\.0\.1 +10\.1\.0\.99 +0 .* $num +E(HOSTUNREACH|TIMEDOUT)" &&
 	has " *10\.1\.0\.1 +10\.1\.0\.2 +0 +[0-7] +8 +up .*" 8 &&
 	! grep -q fd00 "$out/stdout" &&
 	run 0 n1 "$BIN/rds-info" --json -p &&
 	json "sorted(p['path'] for p in d['paths'] if p['remote_addr'] == '10.1.0.2') ==
 	      list(range(8))" &&
 	json "all(p['transport'] == 'tcp' for p in d['paths'])" &&
+	json "all((p['ended_s'] is None) == (p['ended_why'] == '') for p in d['paths'])" &&
+	json "[p['ended_why'] for p in d['paths'] if p['remote_addr'] == '10.1.0.99'][0][0] == 'E'" &&
 	json "any(p['local_addr'] == 'fd00:1::1' for p in d['paths'])" &&
 	run 0 n1 "$BIN/rds-info" -6p && ! grep -q '10\.1\.0' "$out/stdout"
 }
@@ -611,6 +614,10 @@ hold_sender
 hold_sender6
 busywait 10 arrived
 busywait 10 acked
+
+# nobody answers for 10.1.0.99
+gave_up() { n1 "$BIN/rds-info" --json -p | grep -q '"10.1.0.99".*"ended_why": "E'; }
+[ -n "$RDS_REF" ] || busywait 20 gave_up
 
 check "rds-info prints all sections" info_text
 check "rds-info -c" info_counters

@@ -173,7 +173,7 @@ static void test_path(void)
 {
 #ifdef RDS_INFO_PATHS
 	VALUE(RDS_INFO_PATHS, 10100);
-	SIZE(struct rds_info_path, 104);
+	SIZE(struct rds_info_path, 112);
 	FIELD(struct rds_info_path, laddr, 0);
 	FIELD(struct rds_info_path, faddr, 16);
 	FIELD(struct rds_info_path, transport, 32);
@@ -189,6 +189,8 @@ static void test_path(void)
 	FIELD(struct rds_info_path, npaths, 101);
 	FIELD(struct rds_info_path, flags, 102);
 	FIELD(struct rds_info_path, tos, 103);
+	FIELD(struct rds_info_path, ended_why, 104);
+	FIELD(struct rds_info_path, ended_s, 108);
 #endif
 	passed("rds_info_path");
 }

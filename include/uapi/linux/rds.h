@@ -169,6 +169,11 @@ struct rds6_info_connection {
  *	loopback and verbs
  * @flags: RDS_INFO_CONNECTION_FLAG_*
  * @tos: type of service of the connection
+ * @ended_why: errno with which the last link ended, or could not be made; 0 = none has.
+ *	ECONNRESET: by the peer, ECANCELED: by this host
+ * @ended_s: seconds since then
+ *
+ * Records of earlier modules end before @ended_why.
  */
 struct rds_info_path {
 	struct in6_addr	laddr;
@@ -186,6 +191,8 @@ struct rds_info_path {
 	__u8		npaths;
 	__u8		flags;
 	__u8		tos;
+	__u32		ended_why;
+	__u32		ended_s;
 } __attribute__((packed));
 
 /**
