@@ -16,7 +16,6 @@ void rds_expire_exit_net(struct rds_net *rn);
 
 /* room.c */
 u64 rds_rx_limit(const struct rds_sock *rs);
-u8 rds_spill_user(const struct rds_sock *rs);
 /* rx.lock held */
 bool rds_rx_has_room(const struct rds_sock *rs, bool charged);
 bool rds_rx_is_short(const struct rds_sock *rs);

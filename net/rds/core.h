@@ -82,7 +82,6 @@ struct rds_notifier {
  * @nr: their number
  * @mem: memory that they keep
  * @spilled: as much of it is on the namespace's account (room.c)
- * @spill_user: index into rds_net.spill_users; immutable
  * @overrun: a message was dropped, and the reader told, since the queue was last short
  * @notes: rds_notifier, oldest first
  * @nr_notes: their number
@@ -102,7 +101,6 @@ struct rds_rx {
 	u64 bytes;
 	u64 mem;
 	u64 spilled;
-	u8 spill_user;
 	bool overrun;
 	bool congested;
 	bool closed;
@@ -154,6 +152,7 @@ struct rds_sock_entry {
  * @listed: rds_net.sockets
  * @port_node: rds_net.ports
  * @port_claim: in rds_cong_map.ports
+ * @user: who has made it, counted; immutable
  * @bound: written once under the socket lock by a successful bind, immutable afterwards;
  *	valid if @is_bound (acquire)
  * @is_bound: release-stored last
@@ -169,7 +168,6 @@ struct rds_sock_entry {
  * @tos_used: a message was sent: the TOS is fixed
  * @pins_left: messages with pages of the user stayed on a path when they were cancelled
  * @lends: a message with memory of the application was sent
- * @privileged: made by somebody with CAP_NET_ADMIN; immutable
  * @recverr: RDS_RECVERR
  * @monitor: RDS_CONG_MONITOR
  * @cong_seen: rds_net.cong_gen at the last poll that reported it
@@ -190,6 +188,7 @@ struct rds_sock {
 	struct rds_sock_entry listed;
 	struct rhash_head port_node;
 	struct rds_claim port_claim;
+	struct rds_user *user;
 	struct rds_addr bound;
 	struct rds_transport *trans;
 	struct rds_cong_map *map;
@@ -200,7 +199,6 @@ struct rds_sock {
 	bool tos_used;
 	bool pins_left;
 	bool lends;
-	bool privileged;
 	bool recverr;
 	bool monitor;
 	u8 tos;

@@ -451,9 +451,14 @@ bool rds_conn_may_create(struct rds_net *rn, enum rds_who who)
 int rds_conn_charge(struct rds_conn *c, enum rds_who who)
 {
 	struct rds_net *rn = c->rn;
-	int err = rds_quota_claim(&rn->conn_quota, rn->net, READ_ONCE(rn->sysctl.max_conns), who,
-				  &c->claim);
+	struct rds_user *user = who == RDS_WHO_PEER ? NULL : rds_user_get(rn);
+	int err;
 
+	if (!user && who != RDS_WHO_PEER)
+		return -ENOMEM;
+	err = rds_quota_claim(&rn->conn_quota, user, READ_ONCE(rn->sysctl.max_conns), &c->claim);
+	if (user)
+		rds_user_put(user);
 	if (err == -ENOSPC)
 		rds_stat_inc(conn_share);
 	return err;

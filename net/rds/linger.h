@@ -13,18 +13,13 @@
 
 struct completion;
 struct rds_net;
-struct rds_orphan_user;
 struct rds_sock;
-
-/* Buckets of rds_orphans.users, as a power of 2. */
-#define RDS_ORPHAN_USER_BITS	6
 
 /**
  * struct rds_orphans - closed sockets of a namespace that still have messages to send (orphan.c)
- * @lock: guards all of it, and rds_sock.orphan
- * @list: rds_orphan.node, the first to be closed first
+ * @lock: guards all of it, rds_sock.orphan, and what rds_user has of it
+ * @list: rds_orphan.node, the first to be closed first, but those of the administrator
  * @deadlines: rds_orphan.deadline
- * @users: struct rds_orphan_user, by a hash of the user
  * @nr: their number
  * @ending: no more are taken, and the time of all is over
  * @work: drops those whose time is over
@@ -33,7 +28,6 @@ struct rds_orphans {
 	spinlock_t lock;	/* all of it */
 	struct list_head list;
 	struct timerqueue_head deadlines;
-	struct hlist_head users[1 << RDS_ORPHAN_USER_BITS];
 	unsigned int nr;
 	bool ending;
 	struct delayed_work work;
@@ -42,10 +36,9 @@ struct rds_orphans {
 /**
  * struct rds_orphan - a socket that is closed and still sends
  * @rs: the socket, whose @orphan it is, counted
- * @node: rds_orphans.list
+ * @node: rds_orphans.list, or empty
  * @deadline: rds_orphans.deadlines; when its messages are dropped
- * @user: whose orphans it is counted with, or NULL
- * @user_node: rds_orphan_user.socks
+ * @user_node: rds_user.orphans
  *
  * Guarded by rds_orphans.lock.
  */
@@ -53,7 +46,6 @@ struct rds_orphan {
 	struct rds_sock *rs;
 	struct list_head node;
 	struct timerqueue_node deadline;
-	struct rds_orphan_user *user;
 	struct list_head user_node;
 };
 
@@ -63,7 +55,6 @@ void rds_linger_init_net(struct rds_net *rn);
 void rds_linger_exit_net(struct rds_net *rn);
 
 /* orphan.c */
-void rds_orphan_init(struct rds_sock *rs);
 void rds_orphan_init_net(struct rds_net *rn, work_func_t work);
 void rds_orphan_add(struct rds_sock *rs, unsigned long time);
 void rds_orphan_done(struct rds_sock *rs);		/* any context, no locks held */

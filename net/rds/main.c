@@ -99,6 +99,7 @@ static int __net_init init_net_part(struct net *net)
 	spin_lock_init(&rn->lock);
 	INIT_LIST_HEAD(&rn->conn_list);
 	INIT_LIST_HEAD(&rn->sockets);
+	rds_users_init(&rn->users);
 	init_waitqueue_head(&rn->idle);
 	atomic_set(&rn->nr_socks, 1);
 	init_completion(&rn->socks_gone);

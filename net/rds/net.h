@@ -25,8 +25,6 @@ struct rds_grave_block {
 	unsigned int nr;
 };
 
-#define RDS_SPILL_USERS	64
-
 /**
  * struct rds_net - everything RDS keeps for one network namespace
  * @net: the namespace
@@ -45,6 +43,7 @@ struct rds_grave_block {
  * @nr_cong_waiters: on both lists (@lock; peeked at)
  * @cong_cleared: monitor bits that @cong_work has to report
  * @cong_work: wakes the waiters, if they are many
+ * @users: who has sockets or connections here (quota.c)
  * @dying: set once under @lock at pre-exit; no connection is inserted afterwards
  * @cong_gen: changes of maps, those of our own on loopback too; poll compares it
  * @gc: expires idle connections
@@ -57,7 +56,6 @@ struct rds_grave_block {
  * @first_tx: sequence new paths begin with (@lock)
  * @partial: memory of messages that were received in part (room.c)
  * @spilled: memory of messages on receive queues above their limit (room.c)
- * @spill_users: the same by user, several together
  * @flow_bytes: memory of all rds_conn.flows (room.c)
  * @idle: woken when a connection has been freed
  * @nr_alive: connections not yet freed
@@ -85,6 +83,7 @@ struct rds_net {
 	unsigned int nr_cong_waiters;
 	atomic64_t cong_cleared;
 	struct work_struct cong_work;
+	struct rds_users users;
 	bool dying;
 	atomic_t nr_alive;
 	atomic_t nr_of[RDS_TRANS_LOOP + 1];
@@ -99,7 +98,6 @@ struct rds_net {
 	u64 first_tx;
 	atomic_long_t partial;
 	atomic_long_t spilled;
-	atomic_long_t spill_users[RDS_SPILL_USERS];
 	atomic_long_t flow_bytes;
 	wait_queue_head_t idle;
 	struct rds_orphans orphans;

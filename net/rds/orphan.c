@@ -5,73 +5,14 @@
  * Here is who they are, for how long and how many; linger.c lets them in and drops those whose
  * time is over.  An orphan is on the lists until its last message has left its path, which
  * rds_tx_release() tells, in any context, or until somebody takes it off to drop what it has.
+ *
+ * They are shared as quota.c says, but who has used up his share is not turned away, for what was
+ * accepted is to be sent: an older one gives way, of the same user if there is one.
  */
-#include <linux/capability.h>
-#include <linux/hash.h>
 #include <linux/slab.h>
 #include <linux/timerqueue.h>
 
 #include "core.h"
-
-/**
- * struct rds_orphan_user - a user without privileges and his orphans
- * @node: rds_orphans.users (its lock, as all)
- * @uid: the user
- * @socks: rds_orphan.user_node, the first to be closed first
- * @nr: their number
- */
-struct rds_orphan_user {
-	struct hlist_node node;
-	kuid_t uid;
-	struct list_head socks;
-	unsigned int nr;
-};
-
-static struct hlist_head *user_bucket(struct rds_orphans *o, kuid_t uid)
-{
-	return &o->users[hash_32(__kuid_val(uid), RDS_ORPHAN_USER_BITS)];
-}
-
-static struct rds_orphan_user *user_find(struct rds_orphans *o, kuid_t uid)
-{
-	struct rds_orphan_user *u;
-
-	lockdep_assert_held(&o->lock);
-	hlist_for_each_entry(u, user_bucket(o, uid), node)
-		if (uid_eq(u->uid, uid))
-			return u;
-	return NULL;
-}
-
-/* Count @x for its user; @fresh is his record if he has none.  Return: what is not needed. */
-static struct rds_orphan_user *user_add(struct rds_orphans *o, struct rds_orphan *x,
-					struct rds_orphan_user *fresh)
-{
-	struct rds_orphan_user *u = user_find(o, fresh->uid);
-
-	if (!u) {
-		u = fresh;
-		fresh = NULL;
-		hlist_add_head(&u->node, user_bucket(o, u->uid));
-	}
-	u->nr++;
-	list_add_tail(&x->user_node, &u->socks);
-	x->user = u;
-	return fresh;
-}
-
-static void user_del(struct rds_orphan *x)
-{
-	struct rds_orphan_user *u = x->user;
-
-	if (!u)
-		return;
-	list_del(&x->user_node);
-	if (--u->nr)
-		return;
-	hlist_del(&u->node);
-	kfree(u);
-}
 
 /* Wake the work when the first deadline is over; o->lock held. */
 static void orphans_arm(struct rds_orphans *o)
@@ -92,8 +33,9 @@ static struct rds_sock *orphan_unlink(struct rds_orphans *o, struct rds_orphan *
 
 	lockdep_assert_held(&o->lock);
 	list_del(&x->node);
+	list_del(&x->user_node);
+	rs->user->nr_orphans--;
 	timerqueue_del(&o->deadlines, &x->deadline);
-	user_del(x);
 	o->nr--;
 	rds_stat_add(orphan_present, -1);
 	rs->orphan = NULL;
@@ -107,6 +49,7 @@ static struct rds_orphan *orphan_alloc(struct rds_sock *rs, unsigned long time)
 	struct rds_orphan *x = kzalloc(sizeof(*x), GFP_KERNEL | __GFP_NOFAIL);
 
 	x->rs = rs;
+	INIT_LIST_HEAD(&x->node);
 	timerqueue_init(&x->deadline);
 	x->deadline.expires = ktime_add_ms(ktime_get(), jiffies_to_msecs(time));
 	return x;
@@ -125,30 +68,24 @@ void rds_orphan_add(struct rds_sock *rs, unsigned long time)
 {
 	struct rds_orphans *o = &rds_net(sock_net(&rs->sk))->orphans;
 	struct rds_orphan *x = orphan_alloc(rs, time);
-	struct rds_orphan_user *fresh = NULL;
 
-	if (!rs->privileged) {
-		fresh = kzalloc(sizeof(*fresh), GFP_KERNEL | __GFP_NOFAIL);
-		fresh->uid = rs->sk.sk_uid;
-		INIT_LIST_HEAD(&fresh->socks);
-	}
 	spin_lock_bh(&o->lock);
 	/* Whoever releases the last message from now on waits for the lock, and finds it listed. */
 	if (atomic_read(&rs->tx_msgs) && !o->ending) {
 		sock_hold(&rs->sk);
 		rs->orphan = x;
-		list_add_tail(&x->node, &o->list);
+		if (rs->user->who == RDS_WHO_USER)
+			list_add_tail(&x->node, &o->list);
+		list_add_tail(&x->user_node, &rs->user->orphans);
+		rs->user->nr_orphans++;
 		if (timerqueue_add(&o->deadlines, &x->deadline))
 			orphans_arm(o);
-		if (fresh)
-			fresh = user_add(o, x, fresh);
 		x = NULL;
 		o->nr++;
 		rds_stat_inc(orphan_present);
 		rds_stat_inc(orphan_created);
 	}
 	spin_unlock_bh(&o->lock);
-	kfree(fresh);
 	kfree(x);
 }
 
@@ -172,10 +109,43 @@ void rds_orphan_done(struct rds_sock *rs)
 		rds_sock_put(rs);
 }
 
+/* The oldest one of a user, or NULL. */
+static struct rds_orphan *user_oldest(struct rds_user *u)
+{
+	return list_first_entry_or_null(&u->orphans, struct rds_orphan, user_node);
+}
+
+/* Has @u more than his share, by one?  What the administrator has takes nothing from users. */
+static bool user_exceeds(const struct rds_orphans *o, const struct rds_user *u,
+			 const struct rds_user *admin, unsigned int max)
+{
+	return u != admin && u->nr_orphans &&
+	       !rds_quota_fits(max, RDS_WHO_USER, o->nr - admin->nr_orphans - 1,
+			       u->nr_orphans - 1);
+}
+
+/*
+ * Who gives way?  If users together have no more than they may it is the administrator who has
+ * more than what is kept for him.
+ */
+static struct rds_orphan *orphan_victim(struct rds_orphans *o, struct rds_user *u,
+					struct rds_user *admin, unsigned int max)
+{
+	struct rds_orphan *old = list_first_entry_or_null(&o->list, struct rds_orphan, node);
+
+	if (user_exceeds(o, u, admin, max))
+		return u->nr_orphans > 1 ? user_oldest(u) : old;
+	if (o->nr <= max)
+		return NULL;
+	if (admin->nr_orphans > max - rds_quota_bound(max, RDS_WHO_USER))
+		return user_oldest(admin);
+	return old ?: user_oldest(admin);
+}
+
 /**
  * rds_orphan_excess() - who has to go if there are too many?
  * @rn: namespace
- * @last: the last to come: if its user has more than his half, the oldest of his goes
+ * @last: the last to come: if its user has more than his share, the oldest of his goes
  * @max: bound for all of them
  *
  * Context: process.
@@ -185,17 +155,11 @@ struct rds_sock *rds_orphan_excess(struct rds_net *rn, const struct rds_sock *la
 				   unsigned int max)
 {
 	struct rds_orphans *o = &rn->orphans;
-	struct rds_orphan_user *u = NULL;
-	struct rds_orphan *x = NULL;
 	struct rds_sock *rs = NULL;
+	struct rds_orphan *x;
 
 	spin_lock_bh(&o->lock);
-	if (!last->privileged)
-		u = user_find(o, last->sk.sk_uid);
-	if (u && u->nr > DIV_ROUND_UP(max, 2))
-		x = list_first_entry(&u->socks, struct rds_orphan, user_node);
-	else if (o->nr > max)
-		x = list_first_entry(&o->list, struct rds_orphan, node);
+	x = orphan_victim(o, last->user, &rn->users.admin, max);
 	if (x)
 		rs = orphan_unlink(o, x);
 	spin_unlock_bh(&o->lock);
@@ -236,17 +200,6 @@ void rds_orphan_end(struct rds_net *rn)
 	spin_lock_bh(&rn->orphans.lock);
 	rn->orphans.ending = true;
 	spin_unlock_bh(&rn->orphans.lock);
-}
-
-/**
- * rds_orphan_init() - of a socket
- * @rs: new socket
- *
- * Who may take more than a user's half is told by who makes it.
- */
-void rds_orphan_init(struct rds_sock *rs)
-{
-	rs->privileged = ns_capable_noaudit(sock_net(&rs->sk)->user_ns, CAP_NET_ADMIN);
 }
 
 /**

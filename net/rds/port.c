@@ -112,9 +112,13 @@ static int port_choose(struct rds_net *rn, struct rds_sock *rs, const struct rds
 int rds_port_bind(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr *a, u16 *port)
 {
 	struct rds_quota *q = &rs->map->ports;
+	struct rds_user *user = rds_user_get(rn);
 	int err;
 
-	err = rds_quota_claim(q, rn->net, PORT_COUNT, rds_quota_current(rn->net), &rs->port_claim);
+	if (!user)
+		return -ENOMEM;
+	err = rds_quota_claim(q, user, PORT_COUNT, &rs->port_claim);
+	rds_user_put(user);
 	if (err)
 		return err == -ENOSPC ? -EADDRINUSE : err;
 	err = port_choose(rn, rs, a, port);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shares of what there is a bounded number of, connections say.
+ * Users, and their shares of what there is a bounded number of, connections say.
  *
  *	0                                          3/4      7/8      1
  *	|------------------------------------------|--------|--------|
@@ -14,6 +14,10 @@
  * Who is a user?  Whoever may map subordinate ids into a user namespace has thousands of them, so a
  * task in a user namespace below that of the network counts as the one who made that namespace.
  * Subordinate ids that act outside of their namespace cannot be told from other users.
+ *
+ * Each user has one record in a namespace.  A socket holds that of who made it, so what is counted
+ * for each message needs no search, and what is counted once in a namespace is counted there.  Of
+ * things with a bound for each address or device he has a share for each.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -27,18 +31,28 @@
 /* Of each bound one of so many is for the administrator, and another one not for peers. */
 #define QUOTA_RESERVE	8
 
-/**
- * rds_quota_init() - nobody has any
- * @q: the quota
- */
-void rds_quota_init(struct rds_quota *q)
-{
-	unsigned int i;
+/* What was claimed and is not for a user is of this share. */
+static struct rds_share nobodys;
 
-	spin_lock_init(&q->lock);
-	q->nr = 0;
-	for (i = 0; i < RDS_QUOTA_BUCKETS; i++)
-		INIT_HLIST_HEAD(&q->users[i]);
+/* ---- users ------------------------------------------------------------------------- */
+
+static void user_init(struct rds_user *u, struct rds_users *users, enum rds_who who, kuid_t uid)
+{
+	u->users = users;
+	u->who = who;
+	u->uid = uid;
+	u->ref = 1;
+	INIT_LIST_HEAD(&u->orphans);
+}
+
+/**
+ * rds_users_init() - there is nobody but the administrator
+ * @users: of a namespace
+ */
+void rds_users_init(struct rds_users *users)
+{
+	spin_lock_init(&users->lock);
+	user_init(&users->admin, users, RDS_WHO_ADMIN, INVALID_UID);
 }
 
 /**
@@ -64,10 +78,98 @@ static kuid_t quota_uid(const struct net *net)
 	return uid;
 }
 
-/* How many there may be in all when one more is made for @who. */
-static unsigned int quota_bound(unsigned int max, enum rds_who who)
+static struct hlist_head *user_bucket(struct rds_users *users, kuid_t uid)
 {
-	unsigned int reserve = max / QUOTA_RESERVE;
+	return &users->hash[hash_32(__kuid_val(uid), ilog2(RDS_QUOTA_BUCKETS))];
+}
+
+/* The record of @uid with one more reference, or @fresh (may be NULL) if there is none. */
+static struct rds_user *user_find(struct rds_users *users, kuid_t uid, struct rds_user *fresh)
+{
+	struct rds_user *u;
+
+	spin_lock_bh(&users->lock);
+	hlist_for_each_entry(u, user_bucket(users, uid), node) {
+		if (uid_eq(u->uid, uid)) {
+			u->ref++;
+			goto out;
+		}
+	}
+	u = fresh;
+	if (u)
+		hlist_add_head(&u->node, user_bucket(users, uid));
+out:
+	spin_unlock_bh(&users->lock);
+	return u;
+}
+
+/**
+ * rds_user_get() - the user that the current task counts as
+ * @rn: namespace
+ *
+ * Context: process, may sleep.
+ * Return: a counted user, or NULL without memory.
+ */
+struct rds_user *rds_user_get(struct rds_net *rn)
+{
+	struct rds_users *users = &rn->users;
+	struct rds_user *u, *fresh;
+	kuid_t uid;
+
+	if (rds_quota_current(rn->net) == RDS_WHO_ADMIN)
+		return &users->admin;
+	uid = quota_uid(rn->net);
+	u = user_find(users, uid, NULL);
+	if (u)
+		return u;
+	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	if (!fresh)
+		return NULL;
+	user_init(fresh, users, RDS_WHO_USER, uid);
+	u = user_find(users, uid, fresh);
+	if (u != fresh)
+		kfree(fresh);
+	return u;
+}
+
+static void user_hold(struct rds_user *u)
+{
+	spin_lock_bh(&u->users->lock);
+	u->ref++;
+	spin_unlock_bh(&u->users->lock);
+}
+
+/**
+ * rds_user_put() - drop a reference to a user
+ * @user: the user
+ *
+ * Context: any.
+ */
+void rds_user_put(struct rds_user *user)
+{
+	bool last;
+
+	if (user->who == RDS_WHO_ADMIN)
+		return;
+	spin_lock_bh(&user->users->lock);
+	last = !--user->ref;
+	if (last)
+		hlist_del(&user->node);
+	spin_unlock_bh(&user->users->lock);
+	if (last)
+		kfree(user);
+}
+
+/* ---- the rule ---------------------------------------------------------------------- */
+
+/**
+ * rds_quota_bound() - how many there may be in all when one more is made
+ * @max: the bound
+ * @who: for whom
+ */
+unsigned long rds_quota_bound(unsigned long max, enum rds_who who)
+{
+	unsigned long reserve = max / QUOTA_RESERVE;
 
 	switch (who) {
 	case RDS_WHO_USER:
@@ -77,6 +179,36 @@ static unsigned int quota_bound(unsigned int max, enum rds_who who)
 	default:
 		return max;
 	}
+}
+
+/**
+ * rds_quota_fits() - may there be one more?
+ * @max: the bound
+ * @who: for whom
+ * @all: how many there are
+ * @mine: those of them that are this user's, if it is for a user
+ */
+bool rds_quota_fits(unsigned long max, enum rds_who who, unsigned long all, unsigned long mine)
+{
+	unsigned long bound = rds_quota_bound(max, who);
+
+	return all < bound && (who != RDS_WHO_USER || mine < bound - all);
+}
+
+/* ---- shares ------------------------------------------------------------------------ */
+
+/**
+ * rds_quota_init() - nobody has any
+ * @q: the quota
+ */
+void rds_quota_init(struct rds_quota *q)
+{
+	unsigned int i;
+
+	spin_lock_init(&q->lock);
+	q->nr = 0;
+	for (i = 0; i < RDS_QUOTA_BUCKETS; i++)
+		INIT_HLIST_HEAD(&q->shares[i]);
 }
 
 /**
@@ -90,63 +222,52 @@ static unsigned int quota_bound(unsigned int max, enum rds_who who)
  */
 bool rds_quota_scarce(const struct rds_quota *q, unsigned int max, enum rds_who who)
 {
-	return READ_ONCE(q->nr) >= quota_bound(max, who == RDS_WHO_USER ? RDS_WHO_PEER : who);
+	return READ_ONCE(q->nr) >= rds_quota_bound(max, who == RDS_WHO_USER ? RDS_WHO_PEER : who);
 }
 
-static struct hlist_head *quota_bucket(struct rds_quota *q, kuid_t uid)
+static struct hlist_head *share_bucket(struct rds_quota *q, const struct rds_user *u)
 {
-	return &q->users[hash_32(__kuid_val(uid), ilog2(RDS_QUOTA_BUCKETS))];
+	return &q->shares[hash_32(__kuid_val(u->uid), ilog2(RDS_QUOTA_BUCKETS))];
 }
 
-/* q->lock held */
-static struct rds_user *quota_find(struct rds_quota *q, kuid_t uid)
+static struct rds_share *share_find(struct rds_quota *q, const struct rds_user *u)
 {
-	struct rds_user *u;
+	struct rds_share *s;
 
 	lockdep_assert_held(&q->lock);
 	/* Each has one at least: as many as there are things for one bucket in 64 at most. */
-	hlist_for_each_entry(u, quota_bucket(q, uid), node)
-		if (uid_eq(u->uid, uid))
-			return u;
+	hlist_for_each_entry(s, share_bucket(q, u), node)
+		if (s->user == u)
+			return s;
 	return NULL;
 }
 
-/* One more for @claim->who, who has @mine so far?  q->lock held. */
-static bool quota_count(struct rds_quota *q, unsigned int max, enum rds_who who,
-			unsigned int mine)
-{
-	unsigned int bound = quota_bound(max, who);
-
-	lockdep_assert_held(&q->lock);
-	if (q->nr >= bound || mine >= bound - q->nr)
-		return false;
-	WRITE_ONCE(q->nr, q->nr + 1);
-	return true;
-}
-
-static int quota_claim_user(struct rds_quota *q, const struct net *net, unsigned int max,
+static int quota_claim_user(struct rds_quota *q, struct rds_user *u, unsigned int max,
 			    struct rds_claim *claim)
 {
-	struct rds_user *u, *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	struct rds_share *s, *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
 	int err = -ENOSPC;
 
 	if (!fresh)
 		return -ENOMEM;
-	fresh->uid = quota_uid(net);
+	fresh->user = u;
 	spin_lock_bh(&q->lock);
-	u = quota_find(q, fresh->uid);
-	if (quota_count(q, max, RDS_WHO_USER, u ? u->nr : 0)) {
-		if (!u) {
-			u = fresh;
+	s = share_find(q, u);
+	if (rds_quota_fits(max, RDS_WHO_USER, q->nr, s ? s->nr : 0)) {
+		if (!s) {
+			s = fresh;
 			fresh = NULL;
-			hlist_add_head(&u->node, quota_bucket(q, u->uid));
+			hlist_add_head(&s->node, share_bucket(q, u));
 		}
-		u->nr++;
-		claim->user = u;
-		claim->who = RDS_WHO_USER;
+		s->nr++;
+		WRITE_ONCE(q->nr, q->nr + 1);
+		claim->share = s;
 		err = 0;
 	}
 	spin_unlock_bh(&q->lock);
+	/* Nobody else releases what is claimed here, so the share is there still. */
+	if (!fresh)
+		user_hold(u);
 	kfree(fresh);
 	return err;
 }
@@ -154,24 +275,25 @@ static int quota_claim_user(struct rds_quota *q, const struct net *net, unsigned
 /**
  * rds_quota_claim() - count one more
  * @q: the quota
- * @net: network namespace it belongs to
+ * @user: for whom it is, held by the caller; NULL: a peer that dials us
  * @max: how many there may be
- * @who: for whom it is; if that is a user, for the current task's
  * @claim: becomes what rds_quota_release() undoes; zeroed
  *
  * Context: process, may sleep.
  * Return: 0, -ENOSPC if it would be too many, -ENOMEM.
  */
-int rds_quota_claim(struct rds_quota *q, const struct net *net, unsigned int max,
-		    enum rds_who who, struct rds_claim *claim)
+int rds_quota_claim(struct rds_quota *q, struct rds_user *user, unsigned int max,
+		    struct rds_claim *claim)
 {
+	enum rds_who who = user ? user->who : RDS_WHO_PEER;
 	int err = -ENOSPC;
 
 	if (who == RDS_WHO_USER)
-		return quota_claim_user(q, net, max, claim);
+		return quota_claim_user(q, user, max, claim);
 	spin_lock_bh(&q->lock);
-	if (quota_count(q, max, who, 0)) {
-		claim->who = who;
+	if (rds_quota_fits(max, who, q->nr, 0)) {
+		WRITE_ONCE(q->nr, q->nr + 1);
+		claim->share = &nobodys;
 		err = 0;
 	}
 	spin_unlock_bh(&q->lock);
@@ -187,18 +309,19 @@ int rds_quota_claim(struct rds_quota *q, const struct net *net, unsigned int max
  */
 void rds_quota_release(struct rds_quota *q, struct rds_claim *claim)
 {
-	struct rds_user *u = claim->user;
+	struct rds_share *s = claim->share;
 
-	if (claim->who == RDS_WHO_NONE)
+	if (!s)
 		return;
-	claim->who = RDS_WHO_NONE;
-	claim->user = NULL;
+	claim->share = NULL;
 	spin_lock_bh(&q->lock);
 	WRITE_ONCE(q->nr, q->nr - 1);
-	if (u && !--u->nr)
-		hlist_del(&u->node);
+	if (s != &nobodys && !--s->nr)
+		hlist_del(&s->node);
 	else
-		u = NULL;
+		s = NULL;
 	spin_unlock_bh(&q->lock);
-	kfree(u);
+	if (s)
+		rds_user_put(s->user);
+	kfree(s);
 }

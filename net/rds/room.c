@@ -8,8 +8,8 @@
  * bit travels.  No link stops for that: it has other sockets' messages, too.  What comes above
  * the limit is spilled: it stays on the queue, on the account of the namespace (sysctl
  * max_peer_bytes) and of the socket's memory control group.  Each user, and each of his sockets,
- * gets only a share of that; what is beyond is dropped, for this socket alone, and its reader
- * is told.
+ * gets only a share of that, and an eighth is for the administrator; what is beyond is dropped, for
+ * this socket alone, and its reader is told.
  *
  * Messages received in part, and the memory of legacy.c, are charged to the namespace, too, each
  * kind by itself: a reader who does not read keeps no message from being received.
@@ -61,16 +61,18 @@ bool rds_rx_is_short(const struct rds_sock *rs)
 	return rs->rx.mem <= rds_rx_limit(rs) / 2 && rs->rx.bytes <= rds_rcvbuf(rs) / 2;
 }
 
-/**
- * rds_spill_user() - on which account the sockets of this one's user spill
- * @rs: new socket
- *
- * Users whose numbers leave the same remainder share one.  It is not asked for again: the owner of
- * a socket can change.
+/*
+ * May there be so much, this with it?  Three numbers: of the socket, of its user, of all.  A socket
+ * may have as much as its user, and all users together, leave; the administrator's eighth he may
+ * have in any case.
  */
-u8 rds_spill_user(const struct rds_sock *rs)
+static bool spill_fits(const struct rds_user *u, u64 max, u64 sock, u64 mine, u64 all)
 {
-	return __kuid_val(rs->sk.sk_uid) % RDS_SPILL_USERS;
+	u64 bound = rds_quota_bound(max, RDS_WHO_USER);
+
+	if (u->who == RDS_WHO_ADMIN && mine <= max - bound)
+		return all <= max;
+	return all <= bound && sock + mine + all <= max;
 }
 
 /**
@@ -78,24 +80,24 @@ u8 rds_spill_user(const struct rds_sock *rs)
  * @rs: socket, rx.lock held
  * @size: its memory
  *
- * What a socket has may be as much as its user, and all users together, leave of the bound:
- * one alone a third of it, one of many sockets of a user less, and a user never more than half.
+ * One alone gets a third of the bound, one of many sockets of a user less, and a user never more
+ * than half.
  *
  * Return: true if it may stay; rds_rx_unspill() when it goes.
  */
 bool rds_rx_spill(struct rds_sock *rs, u32 size)
 {
 	struct rds_net *rn = rds_net(sock_net(rds_rs_to_sk(rs)));
-	atomic_long_t *user = &rn->spill_users[rs->rx.spill_user];
-	u64 used;
+	struct rds_user *u = rs->user;
+	u64 mine, all;
 
 	lockdep_assert_held(&rs->rx.lock);
-	used = rs->rx.spilled + size;
-	used += atomic_long_add_return(size, user);
-	used += atomic_long_add_return(size, &rn->spilled);
-	if (used > READ_ONCE(rn->sysctl.max_peer_bytes)) {
+	mine = atomic_long_add_return(size, &u->spilled);
+	all = atomic_long_add_return(size, &rn->spilled);
+	if (!spill_fits(u, READ_ONCE(rn->sysctl.max_peer_bytes), rs->rx.spilled + size, mine,
+			all)) {
 		atomic_long_sub(size, &rn->spilled);
-		atomic_long_sub(size, user);
+		atomic_long_sub(size, &u->spilled);
 		return false;
 	}
 	rs->rx.spilled += size;
@@ -113,7 +115,7 @@ void rds_rx_unspill(struct rds_sock *rs, u32 size)
 
 	lockdep_assert_held(&rs->rx.lock);
 	rs->rx.spilled -= size;
-	atomic_long_sub(size, &rn->spill_users[rs->rx.spill_user]);
+	atomic_long_sub(size, &rs->user->spilled);
 	atomic_long_sub(size, &rn->spilled);
 }
 

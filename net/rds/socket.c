@@ -344,6 +344,7 @@ static void rds_destruct(struct sock *sk)
 		rds_cong_map_put(rn, rs->map);
 	skb_queue_purge(&sk->sk_error_queue);
 	rds_payload_free(rs);
+	rds_user_put(rs->user);
 	sk_mem_reclaim_final(sk);
 	net_put_sock(rn);
 }
@@ -396,14 +397,12 @@ static void init_sock(struct rds_sock *rs, struct rds_net *rn)
 	spin_lock_init(&rs->addr_lock);
 	spin_lock_init(&rs->tx_lock);
 	INIT_LIST_HEAD(&rs->tx_list);
-	rds_orphan_init(rs);
 	rs->held_bit = hash_ptr(rs, ilog2(BITS_PER_LONG));
 	xa_init_flags(&rs->mrs, XA_FLAGS_LOCK_BH);
 	spin_lock_init(&rs->rx.lock);
 	INIT_LIST_HEAD(&rs->rx.queue);
 	INIT_LIST_HEAD(&rs->rx.notes);
 	INIT_LIST_HEAD(&rs->rx.zrecords);
-	rs->rx.spill_user = rds_spill_user(rs);
 	/* Updates before our time are no event for this socket. */
 	rs->cong_seen = atomic_read(&rn->cong_gen);
 }
@@ -411,14 +410,21 @@ static void init_sock(struct rds_sock *rs, struct rds_net *rn)
 static int rds_create(struct net *net, struct socket *sock, int protocol, int kern)
 {
 	struct rds_net *rn = rds_net(net);
+	struct rds_user *user;
 	struct sock *sk;
 
 	if (sock->type != SOCK_SEQPACKET || protocol)
 		return -ESOCKTNOSUPPORT;
 
-	sk = sk_alloc(net, AF_RDS, GFP_KERNEL, &rds_proto, kern);
-	if (!sk)
+	user = rds_user_get(rn);
+	if (!user)
 		return -ENOMEM;
+	sk = sk_alloc(net, AF_RDS, GFP_KERNEL, &rds_proto, kern);
+	if (!sk) {
+		rds_user_put(user);
+		return -ENOMEM;
+	}
+	rds_sk(sk)->user = user;
 	sock->ops = &rds_proto_ops;
 	sock_init_data(sock, sk);
 	/* SO_RCVBUF moves the congestion thresholds, so we want to see it. */
