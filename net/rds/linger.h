@@ -7,9 +7,13 @@
 #define _RDS_LINGER_H
 
 #include <linux/list.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/timerqueue.h>
 #include <linux/workqueue.h>
+
+/* An orphan counts as one for each of these that its messages keep. */
+#define RDS_ORPHAN_UNIT	SZ_256K
 
 struct completion;
 struct rds_net;
@@ -20,7 +24,7 @@ struct rds_sock;
  * @lock: guards all of it, rds_sock.orphan, and what rds_user has of it
  * @list: rds_orphan.node, the first to be closed first, but those of the administrator
  * @deadlines: rds_orphan.deadline
- * @nr: their number
+ * @nr: what they count together
  * @ending: no more are taken, and the time of all is over
  * @work: drops those whose time is over
  */
@@ -39,6 +43,7 @@ struct rds_orphans {
  * @node: rds_orphans.list, or empty
  * @deadline: rds_orphans.deadlines; when its messages are dropped
  * @user_node: rds_user.orphans
+ * @units: what it counts
  *
  * Guarded by rds_orphans.lock.
  */
@@ -47,6 +52,7 @@ struct rds_orphan {
 	struct list_head node;
 	struct timerqueue_node deadline;
 	struct list_head user_node;
+	unsigned int units;
 };
 
 /* linger.c */

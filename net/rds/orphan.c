@@ -6,6 +6,9 @@
  * time is over.  An orphan is on the lists until its last message has left its path, which
  * rds_tx_release() tells, in any context, or until somebody takes it off to drop what it has.
  *
+ * The bound is one of memory, in units of 256 KiB: a message costs more than its payload, and a
+ * socket with many small ones far more than its send buffer.
+ *
  * They are shared as quota.c says, but who has used up his share is not turned away, for what was
  * accepted is to be sent: an older one gives way, of the same user if there is one.
  */
@@ -13,6 +16,28 @@
 #include <linux/timerqueue.h>
 
 #include "core.h"
+
+/* Payloads up to here are in the message itself (message.c); larger ones are in pages. */
+#define ORPHAN_LINEAR	2048
+
+/* About what the messages of a socket keep: as if all were of the same size. */
+static u64 orphan_cost(const struct rds_sock *rs)
+{
+	u32 n = max(atomic_read(&rs->tx_msgs), 1);
+	u32 len = max(atomic_read(&rs->tx_bytes), 0) / n;
+
+	if (len <= ORPHAN_LINEAR)
+		return (u64)n * kmalloc_size_roundup(sizeof(struct rds_message) + len);
+	return (u64)n * (sizeof(struct rds_message) + (PAGE_SIZE << get_order(len)));
+}
+
+/* What a socket counts: one at least, and not so much that it alone would have no room. */
+static unsigned int orphan_units(const struct rds_sock *rs, unsigned int max)
+{
+	u64 units = DIV_ROUND_CLOSEST_ULL(orphan_cost(rs), RDS_ORPHAN_UNIT);
+
+	return clamp_t(u64, units, 1, max(max / 4, 1U));
+}
 
 /* Wake the work when the first deadline is over; o->lock held. */
 static void orphans_arm(struct rds_orphans *o)
@@ -34,9 +59,9 @@ static struct rds_sock *orphan_unlink(struct rds_orphans *o, struct rds_orphan *
 	lockdep_assert_held(&o->lock);
 	list_del(&x->node);
 	list_del(&x->user_node);
-	rs->user->nr_orphans--;
+	rs->user->nr_orphans -= x->units;
 	timerqueue_del(&o->deadlines, &x->deadline);
-	o->nr--;
+	o->nr -= x->units;
 	rds_stat_add(orphan_present, -1);
 	rs->orphan = NULL;
 	kfree(x);
@@ -46,9 +71,11 @@ static struct rds_sock *orphan_unlink(struct rds_orphans *o, struct rds_orphan *
 /* Without memory it is waited for that: what was accepted must not be lost for so little. */
 static struct rds_orphan *orphan_alloc(struct rds_sock *rs, unsigned long time)
 {
+	struct rds_net *rn = rds_net(sock_net(&rs->sk));
 	struct rds_orphan *x = kzalloc(sizeof(*x), GFP_KERNEL | __GFP_NOFAIL);
 
 	x->rs = rs;
+	x->units = orphan_units(rs, READ_ONCE(rn->sysctl.max_orphans));
 	INIT_LIST_HEAD(&x->node);
 	timerqueue_init(&x->deadline);
 	x->deadline.expires = ktime_add_ms(ktime_get(), jiffies_to_msecs(time));
@@ -77,11 +104,11 @@ void rds_orphan_add(struct rds_sock *rs, unsigned long time)
 		if (rs->user->who == RDS_WHO_USER)
 			list_add_tail(&x->node, &o->list);
 		list_add_tail(&x->user_node, &rs->user->orphans);
-		rs->user->nr_orphans++;
+		rs->user->nr_orphans += x->units;
 		if (timerqueue_add(&o->deadlines, &x->deadline))
 			orphans_arm(o);
+		o->nr += x->units;
 		x = NULL;
-		o->nr++;
 		rds_stat_inc(orphan_present);
 		rds_stat_inc(orphan_created);
 	}
@@ -115,7 +142,7 @@ static struct rds_orphan *user_oldest(struct rds_user *u)
 	return list_first_entry_or_null(&u->orphans, struct rds_orphan, user_node);
 }
 
-/* Has @u more than his share, by one?  What the administrator has takes nothing from users. */
+/* Has @u more than his share?  What the administrator has takes nothing from users. */
 static bool user_exceeds(const struct rds_orphans *o, const struct rds_user *u,
 			 const struct rds_user *admin, unsigned int max)
 {
@@ -134,7 +161,7 @@ static struct rds_orphan *orphan_victim(struct rds_orphans *o, struct rds_user *
 	struct rds_orphan *old = list_first_entry_or_null(&o->list, struct rds_orphan, node);
 
 	if (user_exceeds(o, u, admin, max))
-		return u->nr_orphans > 1 ? user_oldest(u) : old;
+		return list_is_singular(&u->orphans) ? old : user_oldest(u);
 	if (o->nr <= max)
 		return NULL;
 	if (admin->nr_orphans > max - rds_quota_bound(max, RDS_WHO_USER))
@@ -146,7 +173,7 @@ static struct rds_orphan *orphan_victim(struct rds_orphans *o, struct rds_user *
  * rds_orphan_excess() - who has to go if there are too many?
  * @rn: namespace
  * @last: the last to come: if its user has more than his share, the oldest of his goes
- * @max: bound for all of them
+ * @max: bound for all of them, in units
  *
  * Context: process.
  * Return: an orphan that was taken off the lists, whose reference is the caller's, or NULL.

@@ -68,10 +68,11 @@ static const struct ctl_table rows[] = {
 	ROW_INT(max_orphans, SYSCTL_ZERO, proc_dointvec_minmax),
 };
 
-/* An orphan costs about 256 KiB, and all of them a 16th of the memory. */
+/* All of them may have a 16th of the memory. */
 static int orphans_default(void)
 {
-	return clamp(totalram_pages() >> (ilog2(16 * SZ_256K) - PAGE_SHIFT), 16UL, 16384UL);
+	return clamp(totalram_pages() >> (ilog2(16 * RDS_ORPHAN_UNIT) - PAGE_SHIFT), 16UL,
+		     16384UL);
 }
 
 /**

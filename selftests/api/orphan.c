@@ -419,6 +419,99 @@ TEST(orphan__half_for_a_user)
 	EXPECT_EQ(0, left(obs, 11, PORT));
 }
 
+/* A number of sockets, by somebody. */
+struct leaver {
+	int uid, n, port;
+};
+
+static int leave_as(void *arg)
+{
+	const struct leaver *l = arg;
+
+	if (l->uid && (setgid(l->uid) || setuid(l->uid)))
+		return 1;
+	return leave(l->n, l->port);
+}
+
+static int leavers(int uid, int n, int port)
+{
+	struct leaver l = { uid, n, port };
+
+	return reap(spawn(leave_as, &l));
+}
+
+/* Of @n closed by each in turn the last ones are there, as many as each user leaves of 14. */
+TEST(orphan__shares)
+{
+	enum { N = 20 };
+	int obs;
+
+	SETUP_PAIR();
+	obs = rds_bound("10.1.0.1", 0);
+	ASSERT_EQ(0, net_sysctl("close_timeout_ms", 600000));
+	ASSERT_EQ(0, net_sysctl("max_orphans", 16));
+	ASSERT_EQ(0, leavers(1001, N, PORT));
+	EXPECT_EQ(0xfe000, left(obs, N, PORT));
+	/* his number and 1001 leave the same remainder to 64 */
+	ASSERT_EQ(0, leavers(1065, N, PORT + 100));
+	EXPECT_EQ(0xf0000, left(obs, N, PORT + 100));
+	ASSERT_EQ(0, leavers(1003, N, PORT + 200));
+	EXPECT_EQ(0xc0000, left(obs, N, PORT + 200));
+	/* the administrator has two in any case, and the one that they leave */
+	ASSERT_EQ(0, leavers(0, N, PORT + 300));
+	EXPECT_EQ(0xe0000, left(obs, N, PORT + 300));
+	/* and nobody has lost anything by those who came behind him */
+	EXPECT_EQ(0xfe000, left(obs, N, PORT));
+	EXPECT_EQ(0xf0000, left(obs, N, PORT + 100));
+	EXPECT_EQ(0xc0000, left(obs, N, PORT + 200));
+	ASSERT_EQ(0, net_sysctl("max_orphans", 0));
+	ASSERT_EQ(0, leave(1, PORT + 400));
+	EXPECT_EQ(0, counter(obs, "orphan_present"));
+}
+
+/* Who has no other one takes the place of the oldest; not that of the administrator. */
+TEST(orphan__no_share_left)
+{
+	int obs, i;
+
+	SETUP_PAIR();
+	obs = rds_bound("10.1.0.1", 0);
+	ASSERT_EQ(0, net_sysctl("close_timeout_ms", 600000));
+	ASSERT_EQ(0, net_sysctl("max_orphans", 16));
+	ASSERT_EQ(0, leave(2, PORT));
+	for (i = 0; i < 15; i++)
+		ASSERT_EQ(0, leavers(1001 + i, 1, PORT + 100 + i));
+	EXPECT_EQ(3, left(obs, 2, PORT));
+	EXPECT_EQ(0x7ffe, left(obs, 15, PORT + 100));
+	ASSERT_EQ(0, net_sysctl("max_orphans", 0));
+	ASSERT_EQ(0, leave(1, PORT + 400));
+	EXPECT_EQ(0, counter(obs, "orphan_present"));
+}
+
+/* One that keeps much memory counts as several: small messages as many as one may queue. */
+TEST(orphan__heavy)
+{
+	int obs, i, n, fd;
+
+	SETUP_PAIR();
+	obs = rds_bound("10.1.0.1", 0);
+	ASSERT_EQ(0, net_sysctl("close_timeout_ms", 600000));
+	ASSERT_EQ(0, net_sysctl("max_orphans", 16));
+	for (i = 0; i < 6; i++) {
+		fd = rds_bound("10.1.0.1", PORT + i);
+		ASSERT_EQ(0, set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, 1 << 18));
+		for (n = 0; send_to(fd, DEAD, 9, buf, 25, MSG_DONTWAIT) == 25; n++)
+			;
+		ASSERT_LT(5000, n);
+		close(fd);
+		/* a quarter each, and no more than that */
+		EXPECT_EQ(i < 4 ? i + 1 : 4, counter(obs, "orphan_present"));
+	}
+	ASSERT_EQ(0, net_sysctl("max_orphans", 0));
+	ASSERT_EQ(0, leave(1, PORT + 400));
+	EXPECT_EQ(0, counter(obs, "orphan_present"));
+}
+
 /* ---- the end is prompt -------------------------------------------------------------- */
 
 #define MANY	1000
