@@ -26,6 +26,7 @@ struct rds_message;
 struct rds_notifier;
 struct rds_path;
 struct rds_pin;
+struct rds_quota;
 
 /**
  * struct rds_mr - memory of a socket that peers reach by a key
@@ -136,7 +137,7 @@ struct rds_op {
  * @op_priv_size: size of rds_op.priv; zeroed
  * @mr_map: make the memory reachable through the device that owns local address @laddr;
  *	process context, sleeps.  0 (key set) or -errno: -ENODEV there is none, -EAGAIN no
- *	region is free
+ *	region is free, or none for this user
  * @mr_unmap: ask for the end of that; any context
  * @mr_flush: wait until all regions given to mr_unmap() before are unmapped; sleeps
  * @mr_sync: the memory was written by the CPU (@to_device) or will be read by it; false if no peer
@@ -155,6 +156,18 @@ struct rds_rdma_ops {
 
 /* No peer can reach the memory any more, or never could: frees @mr.  Process context. */
 void rds_mr_unmapped(struct rds_mr *mr);
+
+/*
+ * Shares of what a device has a bounded number of, and regions are made of.  Process context.
+ * rds_mr_quota_alloc(): nobody has any; NULL without memory.
+ * rds_mr_claim(): from mr_map(): the region takes one of @max.  0, -EAGAIN if its user has his
+ * share, -ENOMEM.
+ * rds_mr_unclaim(): and gives it back; nothing is done if it has none.
+ */
+struct rds_quota *rds_mr_quota_alloc(void);
+void rds_mr_quota_free(struct rds_quota *q);
+int rds_mr_claim(struct rds_mr *mr, struct rds_quota *q, unsigned int max);
+void rds_mr_unclaim(struct rds_mr *mr);
 
 /*
  * rds_op_pending(): is there something to execute?

@@ -84,6 +84,10 @@ EXPORT_SYMBOL_NS_GPL(rds_info_emit, RDS_TRANSPORT);
 
 /* Memory regions and operations. */
 EXPORT_SYMBOL_NS_GPL(rds_mr_unmapped, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_mr_quota_alloc, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_mr_quota_free, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_mr_claim, RDS_TRANSPORT);
+EXPORT_SYMBOL_NS_GPL(rds_mr_unclaim, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_op_pending, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_op_begin, RDS_TRANSPORT);
 EXPORT_SYMBOL_NS_GPL(rds_op_refuse, RDS_TRANSPORT);

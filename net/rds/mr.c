@@ -11,6 +11,25 @@
 
 #include "core.h"
 
+/**
+ * struct core_mr - a region, and what only the core knows of it
+ * @user: whose it is; he has a socket as long as it can be claimed for him
+ * @quota: what @claim is of
+ * @claim: what the region takes of the device
+ * @mr: what the transport knows of it
+ */
+struct core_mr {
+	struct rds_user *user;
+	struct rds_quota *quota;
+	struct rds_claim claim;
+	struct rds_mr mr;
+};
+
+static struct core_mr *mr_core(struct rds_mr *mr)
+{
+	return container_of(mr, struct core_mr, mr);
+}
+
 /* Times another key is asked for if one of a device that has gone stands in the way. */
 #define MR_TRIES	8
 
@@ -24,22 +43,77 @@ void rds_mr_unmapped(struct rds_mr *mr)
 {
 	sg_free_table(&mr->sgt);
 	rds_pin_drop(mr->pin);
-	kfree(mr);
+	kfree(mr_core(mr));
 }
 
-static struct rds_mr *mr_create(const struct rds_rdma_ops *ops, const struct rds_iovec *vec)
+/**
+ * rds_mr_quota_alloc() - something that a device has a bounded number of
+ *
+ * Return: a quota of which nobody has any, or NULL.
+ */
+struct rds_quota *rds_mr_quota_alloc(void)
 {
-	struct rds_mr *mr = kzalloc(sizeof(*mr) + ops->mr_priv_size, GFP_KERNEL_ACCOUNT);
+	struct rds_quota *q = kmalloc(sizeof(*q), GFP_KERNEL);
+
+	if (q)
+		rds_quota_init(q);
+	return q;
+}
+
+/**
+ * rds_mr_quota_free() - the device goes
+ * @q: its quota, of which nobody has any; or NULL
+ */
+void rds_mr_quota_free(struct rds_quota *q)
+{
+	kfree(q);
+}
+
+/**
+ * rds_mr_claim() - a region needs one of what the device has a bounded number of
+ * @mr: region that is being mapped
+ * @q: the quota
+ * @max: how many there are
+ *
+ * Context: process, may sleep.
+ * Return: 0, -EAGAIN if the user of the region has his share, -ENOMEM.
+ */
+int rds_mr_claim(struct rds_mr *mr, struct rds_quota *q, unsigned int max)
+{
+	struct core_mr *cm = mr_core(mr);
+	int err = rds_quota_claim(q, cm->user, max, &cm->claim);
+
+	cm->quota = q;
+	return err == -ENOSPC ? -EAGAIN : err;
+}
+
+/**
+ * rds_mr_unclaim() - undo rds_mr_claim()
+ * @mr: region; nothing is done if it has none
+ */
+void rds_mr_unclaim(struct rds_mr *mr)
+{
+	struct core_mr *cm = mr_core(mr);
+
+	rds_quota_release(cm->quota, &cm->claim);
+}
+
+static struct rds_mr *mr_create(struct rds_sock *rs, const struct rds_rdma_ops *ops,
+				const struct rds_iovec *vec)
+{
+	struct core_mr *cm = kzalloc(sizeof(*cm) + ops->mr_priv_size, GFP_KERNEL_ACCOUNT);
+	struct rds_mr *mr = &cm->mr;
 	struct rds_pin *pin;
 
-	if (!mr)
+	if (!cm)
 		return ERR_PTR(-ENOMEM);
 	/* Writable and for peers to read and write, whatever the flags say, as ever. */
 	pin = rds_pin_user(vec, 1, true, &mr->sgt);
 	if (IS_ERR(pin)) {
-		kfree(mr);
+		kfree(cm);
 		return ERR_CAST(pin);
 	}
+	cm->user = rs->user;
 	mr->ops = ops;
 	mr->pin = pin;
 	mr->offset = offset_in_page(vec->addr);
@@ -107,7 +181,7 @@ int rds_mr_register(struct rds_sock *rs, const struct rds_get_mr_args *args, u64
 	if (err)
 		return err;
 	do {
-		mr = mr_create(ops, &args->vec);
+		mr = mr_create(rs, ops, &args->vec);
 		if (IS_ERR(mr))
 			return PTR_ERR(mr);
 		mr->use_once = args->flags & RDS_RDMA_USE_ONCE;

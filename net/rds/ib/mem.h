@@ -66,6 +66,7 @@ int rds_ib_regqp_invalidate(struct rds_ib_device *rdev, const u32 *keys, unsigne
  * @max: how many there may be
  * @pages: pages of one
  * @large: which of the two sizes
+ * @shares: who has them in regions, those included that were given up and are there still
  */
 struct rds_ib_mr_pool {
 	spinlock_t lock;	/* idle */
@@ -76,6 +77,7 @@ struct rds_ib_mr_pool {
 	int max;
 	unsigned int pages;
 	bool large;
+	struct rds_quota *shares;
 };
 
 /**

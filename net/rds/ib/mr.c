@@ -91,6 +91,21 @@ static struct rds_ib_frmr *frmr_idle(struct rds_ib_mr_pool *pool)
 	return f;
 }
 
+/* The region's user has one more; what he gave up but was not reaped yet counts. */
+static int pool_claim(struct rds_ib_mr_pool *pool, struct rds_mr *mr)
+{
+	int err = rds_mr_claim(mr, pool->shares, pool->max);
+
+	if (err != -EAGAIN)
+		return err;
+	pool_count(pool, POOL_WAIT);
+	rds_ib_mr_flush();
+	err = rds_mr_claim(mr, pool->shares, pool->max);
+	if (err == -EAGAIN)
+		pool_count(pool, POOL_DEPLETED);
+	return err;
+}
+
 /* A place in the pool; what was given up but not reaped yet counts. */
 static bool pool_take(struct rds_ib_mr_pool *pool)
 {
@@ -136,21 +151,28 @@ err_nr:
 	return ERR_PTR(err);
 }
 
-static struct rds_ib_frmr *frmr_get(struct rds_ib_device *rdev, unsigned int pages)
+/* One for @mr, which rds_mr_unclaim() is for when it is not used any more. */
+static struct rds_ib_frmr *frmr_get(struct rds_ib_device *rdev, struct rds_mr *mr)
 {
-	struct rds_ib_mr_dev *md = rdev->mr;
-	struct rds_ib_mr_pool *pool = &md->pool[pages > RDS_IB_MR_SMALL];
+	unsigned int pages = DIV_ROUND_UP(mr->offset + mr->len, PAGE_SIZE);
+	struct rds_ib_mr_pool *pool = &rdev->mr->pool[pages > RDS_IB_MR_SMALL];
 	struct rds_ib_frmr *f;
+	int err;
 
 	if (pages > pool->pages)
 		return ERR_PTR(-EMSGSIZE);
+	err = pool_claim(pool, mr);
+	if (err)
+		return ERR_PTR(err);
 	f = frmr_idle(pool);
 	if (f) {
 		pool_count(pool, REUSED);
 	} else {
 		f = frmr_new(rdev, pool);
-		if (IS_ERR(f))
+		if (IS_ERR(f)) {
+			rds_mr_unclaim(mr);
 			return f;
+		}
 	}
 	pool_count(pool, USED);
 	f->uses++;
@@ -206,26 +228,29 @@ static int region_register(struct rds_ib_region *r, struct rds_ib_device *rdev)
 	struct rds_ib_frmr *f;
 	int n;
 
-	f = frmr_get(rdev, DIV_ROUND_UP(mr->offset + mr->len, PAGE_SIZE));
+	f = frmr_get(rdev, mr);
 	if (IS_ERR(f))
 		return PTR_ERR(f);
 	n = ib_map_mr_sg(f->mr, mr->sgt.sgl, mr->sgt.nents, NULL, PAGE_SIZE);
 	if (n != mr->sgt.nents) {
-		frmr_free(f);
-		return n < 0 ? n : -EINVAL;
+		n = n < 0 ? n : -EINVAL;
+		goto err_free;
 	}
 	/* The device takes these bits for those of the address; a bounce buffer has its own. */
 	mr->offset = offset_in_page(f->mr->iova);
 	f->mr->iova = mr->offset;
 	ib_update_fast_reg_key(f->mr, f->key);
 	n = region_enable(rdev, f->mr);
-	if (n) {
-		frmr_free(f);
-		return n;
-	}
+	if (n)
+		goto err_free;
 	r->frmr = f;
 	mr->key = f->mr->rkey;
 	return 0;
+
+err_free:
+	frmr_free(f);
+	rds_mr_unclaim(mr);
+	return n;
 }
 
 static int region_map(struct rds_ib_region *r, struct rds_ib_device *rdev)
@@ -290,6 +315,7 @@ static void region_end(struct rds_ib_region *r, bool invalid)
 	else if (frmr_free(r->frmr))
 		r->stuck = true;
 	r->frmr = NULL;
+	rds_mr_unclaim(r->mr);
 
 	spin_lock_bh(&regions_lock);
 	list_del(&r->node);
@@ -470,14 +496,24 @@ void rds_ib_mr_look(struct rds_ib_device *rdev)
 
 /* ---- devices ------------------------------------------------------------------------------ */
 
-static void pool_init(struct rds_ib_mr_pool *pool, bool large, unsigned int pages, u64 max)
+static int pool_init(struct rds_ib_mr_pool *pool, bool large, unsigned int pages, u64 max)
 {
+	pool->shares = rds_mr_quota_alloc();
 	spin_lock_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->idle);
 	pool->large = large;
 	pool->pages = pages;
 	pool->max = clamp_t(u64, max, 1, INT_MAX);
 	pool->max_idle = large ? 256 : 1024;
+	return pool->shares ? 0 : -ENOMEM;
+}
+
+static void pools_exit(struct rds_ib_mr_dev *md)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(md->pool); i++)
+		rds_mr_quota_free(md->pool[i].shares);
 }
 
 /**
@@ -499,10 +535,14 @@ int rds_ib_mr_add(struct rds_ib_device *rdev)
 	INIT_LIST_HEAD(&md->regions);
 	INIT_WORK(&md->moved, regions_moved);
 	rds_ib_regqp_init(&md->regqp);
-	pool_init(&md->pool[0], false, min(RDS_IB_MR_SMALL, a->max_fast_reg_page_list_len),
-		  min_t(u64, rds_ib_mr_8k_pool_size, large * 85));
-	pool_init(&md->pool[1], true, min_t(u32, MR_PAGES_MAX, a->max_fast_reg_page_list_len),
-		  min_t(u64, rds_ib_mr_1m_pool_size, large));
+	if (pool_init(&md->pool[0], false, min(RDS_IB_MR_SMALL, a->max_fast_reg_page_list_len),
+		      min_t(u64, rds_ib_mr_8k_pool_size, large * 85)) ||
+	    pool_init(&md->pool[1], true, min_t(u32, MR_PAGES_MAX, a->max_fast_reg_page_list_len),
+		      min_t(u64, rds_ib_mr_1m_pool_size, large))) {
+		pools_exit(md);
+		kfree(md);
+		return -ENOMEM;
+	}
 	rdev->mr = md;
 	return 0;
 }
@@ -534,6 +574,7 @@ void rds_ib_mr_remove(struct rds_ib_device *rdev)
 		while ((f = frmr_idle(&md->pool[i])))
 			frmr_free(f);
 	}
+	pools_exit(md);
 	rds_ib_regqp_destroy(&md->regqp);
 }
 
