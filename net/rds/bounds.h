@@ -6,6 +6,7 @@
 #define _RDS_BOUNDS_H
 
 /* expire.c */
+unsigned int rds_peer_block(const struct rds_net *rn, const struct in6_addr *a);
 void rds_conn_outlive(struct rds_conn *c);
 void rds_conn_remember(struct rds_path *p);
 bool rds_conn_may_create(struct rds_net *rn, enum rds_who who);

@@ -60,20 +60,26 @@ static const struct rhashtable_params grave_params = {
 
 /* ---- what is remembered ---------------------------------------------------------- */
 
-/*
- * Peers whose addresses begin alike are likely to be one party.  The blocks are large: whoever has
- * many addresses has them within one, and who is in it has to put up with him.
+/**
+ * rds_peer_block() - what peers have in common whose addresses begin alike
+ * @rn: namespace
+ * @a: address of a peer
+ *
+ * They are likely to be one party.  The blocks are large: whoever has many addresses has them
+ * within one, and who is in it has to put up with him.
+ *
+ * Return: a number below RDS_PEER_BLOCKS.
  */
-static unsigned int grave_block(const struct rds_net *rn, const struct in6_addr *a)
+unsigned int rds_peer_block(const struct rds_net *rn, const struct in6_addr *a)
 {
 	u32 h;
 
 	if (ipv6_addr_v4mapped(a))
-		h = jhash_1word((__force u32)(a->s6_addr32[3] & htonl(0xffff0000)), rn->grave_seed);
+		h = jhash_1word((__force u32)(a->s6_addr32[3] & htonl(0xffff0000)), rn->block_seed);
 	else
 		h = jhash_2words((__force u32)a->s6_addr32[0], (__force u32)a->s6_addr16[2],
-				 rn->grave_seed);
-	return h % RDS_GRAVE_BLOCKS;
+				 rn->block_seed);
+	return h % RDS_PEER_BLOCKS;
 }
 
 static void grave_add(struct rds_net *rn, struct rds_conn_grave *g)
@@ -81,7 +87,7 @@ static void grave_add(struct rds_net *rn, struct rds_conn_grave *g)
 	struct rds_grave_block *b;
 
 	lockdep_assert_held(&rn->lock);
-	g->block = grave_block(rn, &g->key.faddr);
+	g->block = rds_peer_block(rn, &g->key.faddr);
 	b = &rn->grave_blocks[g->block];
 	list_add_tail(&g->list, &b->list);
 	b->nr++;
@@ -104,7 +110,7 @@ static void grave_push_out(struct rds_net *rn)
 	struct rds_grave_block *b = rn->grave_blocks;
 	unsigned int i;
 
-	for (i = 1; i < RDS_GRAVE_BLOCKS; i++)
+	for (i = 1; i < RDS_PEER_BLOCKS; i++)
 		if (rn->grave_blocks[i].nr > b->nr)
 			b = &rn->grave_blocks[i];
 	grave_remove(rn, list_first_entry(&b->list, struct rds_conn_grave, list));
@@ -482,8 +488,8 @@ int rds_expire_init_net(struct rds_net *rn)
 
 	if (err)
 		return err;
-	rn->grave_seed = get_random_u32();
-	for (i = 0; i < RDS_GRAVE_BLOCKS; i++)
+	rn->block_seed = get_random_u32();
+	for (i = 0; i < RDS_PEER_BLOCKS; i++)
 		INIT_LIST_HEAD(&rn->grave_blocks[i].list);
 	rds_quota_init(&rn->conn_quota);
 	INIT_LIST_HEAD(&rn->lru);
@@ -501,7 +507,7 @@ void rds_expire_exit_net(struct rds_net *rn)
 
 	cancel_delayed_work_sync(&rn->gc);
 	/* Nobody else is there: one at a time, so that bottom halves run meanwhile. */
-	for (i = 0; i < RDS_GRAVE_BLOCKS; i++) {
+	for (i = 0; i < RDS_PEER_BLOCKS; i++) {
 		list_for_each_entry_safe(g, next, &rn->grave_blocks[i].list, list) {
 			spin_lock_bh(&rn->lock);
 			grave_remove(rn, g);

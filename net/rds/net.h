@@ -13,7 +13,7 @@
 #include "linger.h"
 #include "quota.h"
 
-#define RDS_GRAVE_BLOCKS	64
+#define RDS_PEER_BLOCKS	64
 
 /**
  * struct rds_grave_block - records of connections to peers whose addresses begin alike
@@ -51,12 +51,13 @@ struct rds_grave_block {
  * @conn_quota: connections that were made and are in @conns, or about to be, and for whom
  * @graves: records of connections that were given up (@lock to change)
  * @grave_blocks: the same, by the beginning of the peer's address (@lock)
- * @grave_seed: random, which block that is
+ * @block_seed: random, which block that is
  * @nr_graves: their number (@lock)
  * @first_tx: sequence new paths begin with (@lock)
  * @partial: memory of messages that were received in part (room.c)
  * @spilled: memory of messages on receive queues above their limit (room.c)
  * @flow_bytes: memory of all rds_conn.flows (room.c)
+ * @flow_blocks: the same, by the beginning of the peer's address
  * @idle: woken when a connection has been freed
  * @nr_alive: connections not yet freed
  * @nr_of: the same, of each transport
@@ -92,13 +93,14 @@ struct rds_net {
 	struct list_head lru;
 	struct rds_quota conn_quota;
 	struct rhashtable graves;
-	struct rds_grave_block grave_blocks[RDS_GRAVE_BLOCKS];
-	u32 grave_seed;
+	struct rds_grave_block grave_blocks[RDS_PEER_BLOCKS];
+	u32 block_seed;
 	int nr_graves;
 	u64 first_tx;
 	atomic_long_t partial;
 	atomic_long_t spilled;
 	atomic_long_t flow_bytes;
+	atomic_long_t flow_blocks[RDS_PEER_BLOCKS];
 	wait_queue_head_t idle;
 	struct rds_orphans orphans;
 	atomic_t nr_socks;

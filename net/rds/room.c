@@ -27,6 +27,8 @@
 #define FLOW_NODE_BYTES		640
 /* The histories' part of max_peer_bytes. */
 #define FLOW_SHARE		4
+/* Addresses that begin alike may have so many times what they leave. */
+#define FLOW_BLOCK_SHARE	3
 
 /**
  * rds_rx_limit() - memory above which a receive queue is full
@@ -160,6 +162,28 @@ void rds_path_uncharge(struct rds_path *p, u32 n)
 	atomic_long_sub(n, &p->conn->rn->partial);
 }
 
+static atomic_long_t *flow_block(const struct rds_conn *c)
+{
+	return &c->rn->flow_blocks[rds_peer_block(c->rn, &c->key.faddr)];
+}
+
+/*
+ * One more node?  Peers are mostly neighbours, so these may have most of it, but never so much that
+ * others have nothing.
+ */
+static bool flow_fits(struct rds_net *rn, atomic_long_t *block)
+{
+	u64 max = READ_ONCE(rn->sysctl.max_peer_bytes) / FLOW_SHARE;
+	u64 mine = atomic_long_add_return(FLOW_NODE_BYTES, block);
+	u64 all = atomic_long_add_return(FLOW_NODE_BYTES, &rn->flow_bytes);
+
+	if (all + mine / FLOW_BLOCK_SHARE <= max)
+		return true;
+	atomic_long_sub(FLOW_NODE_BYTES, &rn->flow_bytes);
+	atomic_long_sub(FLOW_NODE_BYTES, block);
+	return false;
+}
+
 /**
  * rds_flow_charge() - may the history of one more source port be kept?
  * @c: the connection
@@ -171,14 +195,11 @@ void rds_path_uncharge(struct rds_path *p, u32 n)
 bool rds_flow_charge(struct rds_conn *c, u16 sport)
 {
 	unsigned long first = round_down(sport, FLOW_NODE_PORTS);
-	struct rds_net *rn = c->rn;
 
 	/* Two paths may charge for the same node: then one charge too many. */
 	if (xa_find(&c->flows, &first, first + FLOW_NODE_PORTS - 1, XA_PRESENT))
 		return true;
-	if (atomic_long_add_return(FLOW_NODE_BYTES, &rn->flow_bytes) >
-	    READ_ONCE(rn->sysctl.max_peer_bytes) / FLOW_SHARE) {
-		atomic_long_sub(FLOW_NODE_BYTES, &rn->flow_bytes);
+	if (!flow_fits(c->rn, flow_block(c))) {
 		rds_stat_inc(recv_flow_limit);
 		return false;
 	}
@@ -192,5 +213,8 @@ bool rds_flow_charge(struct rds_conn *c, u16 sport)
  */
 void rds_flow_uncharge(struct rds_conn *c)
 {
-	atomic_long_sub(atomic_xchg(&c->flow_bytes, 0), &c->rn->flow_bytes);
+	int bytes = atomic_xchg(&c->flow_bytes, 0);
+
+	atomic_long_sub(bytes, &c->rn->flow_bytes);
+	atomic_long_sub(bytes, flow_block(c));
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=400 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=600 ref=0
 # What counts against a bound is what the machine loses: each bound is filled, and what is counted is
 # compared with the memory that is free.  Within half of it, both ways.  A kernel with KASAN has more
 # behind each object of a slab; there only what is in pages is compared.
@@ -10,12 +10,13 @@
 BUFFER=4194304		# sixteen times that is what a queue may cost
 PEERS=48		# with a message each that never ends
 PART=33554432		# max_peer_bytes
+ORPHANS=48
 
-# hog ID PORT: a socket that does what is written into its fifo
+# hog ID PORT [BUFFER]: a socket that does what is written into its fifo
 hog() {
 	rm -f "$T/fifo"
 	mkfifo "$T/fifo"
-	ip netns exec n3 python3 -u "$SELFTESTS/hostile/spill.py" hog 10.1.0.3 "$2" 0 $BUFFER \
+	ip netns exec n3 python3 -u "$SELFTESTS/hostile/spill.py" hog 10.1.0.3 "$2" 0 "${3:-$BUFFER}" \
 		>>"$T/$1" 2>&1 <"$T/fifo" &
 	eval "pid_$1=$!"
 	exec 9>"$T/fifo"
@@ -56,6 +57,47 @@ queue() {
 	return $rc
 }
 
+charged() {
+	ask unread rmem >&2 && sed -n 's/^rmem //p' "$T/unread"
+}
+
+# What is above the limit of a queue, by itself: as much as one socket may have.
+spilled() {
+	local before counted dropped rc
+
+	n3 sysctl -qw net.rds.max_peer_bytes=$((3 * PART))
+	hog unread 7005 0 || return 1
+	flood 7005 150 60000 && counted=$(charged) || return 1
+	before=$(free_kb)
+	dropped=$(counter n3 recv_drop_full) || return 1
+	flood 7005 800 60000 && [ "$(counter n3 recv_drop_full)" -gt "$dropped" ] || return 1
+	counted=$(($(charged) - counted))
+	[ $counted -gt $((PART / 4 * 3)) ] && near $((counted >> 10)) $((before - $(free_kb)))
+	rc=$?
+	exec 9>&-
+	end unread
+	return $rc
+}
+
+# closed SIZE: sockets that are closed with messages of that size, as many as there may be
+closed() {
+	local before rc
+
+	n3 sysctl -qw net.rds.max_orphans=$ORPHANS net.rds.close_timeout_ms=600000
+	before=$(free_kb)
+	program closers n3 spill.py closers 10.1.0.3 10.1.0.77 "$1"
+	busywait 200 said closers '^closed' || { show_file "$T/closers"; return 1; }
+	near $((ORPHANS * 256)) $((before - $(free_kb)))
+	rc=$?
+	end closers
+	n3 sysctl -qw net.rds.max_orphans=0
+	n3 python3 -ISc 'import socket
+s = socket.socket(21, socket.SOCK_SEQPACKET)
+s.bind(("10.1.0.3", 0))
+s.sendto(b"", ("10.1.0.77", 9))'
+	[ "$(counter n3 orphan_present)" = 0 ] && return $rc
+}
+
 # Messages that never end, against the bound; what TCP holds is TCP's.
 partial() {
 	local before tcp
@@ -68,7 +110,8 @@ partial() {
 	near $((PART >> 10)) $((before - $(free_kb) - ($(tcp_kb) - tcp)))
 }
 
-# What is remembered of the source ports of old peers may be a quarter of it.
+# What is remembered of the source ports of old peers may be a quarter of it, and three quarters of
+# that if their addresses begin alike.
 histories() {
 	local before limited rc
 
@@ -78,15 +121,30 @@ histories() {
 	program histories n1 spill.py histories fd00:1:: fd00:1::ffff $PEERS
 	busywait 60 said histories '^sent' || { show_file "$T/histories"; return 1; }
 	busywait 30 counted recv_flow_limit "$limited" 1
-	near $((3 * PART / 4 >> 10)) $((before - $(free_kb)))
+	near $((3 * PART / 4 * 3 / 4 >> 10)) $((before - $(free_kb)))
+}
+
+# remembered ADDRESS: those of somebody else
+remembered() {
+	local limited rc
+
+	limited=$(counter n3 recv_flow_limit) || return 1
+	program stranger n1 spill.py histories "$1" 10.1.0.3 0
+	busywait 60 said stranger '^sent' || { show_file "$T/stranger"; return 1; }
+	[ "$(counter n3 recv_flow_limit)" = "$limited" ]
 	rc=$?
-	end histories
+	end stranger
 	return $rc
 }
 
 # What the hoarders' links hold is the machine's again.
 hoarders_gone() {
 	[ "$(n3 ss -Htn '( sport = 16385 or dport = 16385 )' | grep -c fd00:1)" -eq 0 ]
+}
+
+# Beginnings of addresses are told by a hash, so that one of two may be taken for the same.
+strangers() {
+	remembered 10.1.0.1 || remembered 10.0.0.1
 }
 
 tcp_kb() {
@@ -96,6 +154,8 @@ tcp_kb() {
 ktap_header
 setup_hostile
 ip -n n3 addr add fd00:1::ffff/64 dev eth0 nodad
+ip -n n1 addr add 10.0.0.1/32 dev eth0
+ip -n n3 route add 10.0.0.1 dev eth0
 for i in $(seq 0 $((PEERS - 1))); do
 	printf 'addr add fd00:1::%x/64 dev eth0 nodad\n' $((0x1000 + i))
 done >"$T/batch"
@@ -104,12 +164,17 @@ ip -n n1 -batch "$T/batch"
 [[ $RDS_KERNEL != *kasan ]] || queue 7000 12000 2000 >/dev/null
 check "a queue of messages in packets full of others" queue 7001 700 3600 28
 check "a queue of large messages" queue 7004 700 60000
+check "messages above the limit of a queue" spilled
 check "messages that were received in part" partial
 end hoard
 busywait 60 hoarders_gone || note "links of the hoarders are left"
+check "closed sockets with large messages" closed 60000
 if [[ $RDS_KERNEL != *kasan ]]; then
 	check "a queue of small messages" queue 7002 100000 100
 	check "a queue of messages that a slab has no size for" queue 7003 12000 2000
 	check "what is remembered of source ports" histories
+	check "and that of a peer elsewhere is" strangers
+	end histories
+	check "closed sockets with many small messages" closed 25
 fi
 ktap_finish

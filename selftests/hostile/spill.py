@@ -8,6 +8,7 @@ import os
 import select
 import socket
 import struct
+import subprocess
 import sys
 
 from room import dial, header, say, swallow
@@ -125,16 +126,51 @@ def crowd(prefix, victim, count):
 
 
 def histories(prefix, victim, count):
-    """COUNT addresses send from 1,000 ports, none of which is near another; no announcement."""
+    """COUNT addresses (0: PREFIX itself) send from 1,000 ports, none of which is near another.
+
+    They announce nothing.
+    """
     stay = []
-    for i in range(int(count)):
-        s = dial("%s%x" % (prefix, 0x1000 + i), victim)
+    for source in ["%s%x" % (prefix, 0x1000 + i) for i in range(int(count))] or [prefix]:
+        s = dial(source, victim)
         send(s, b"".join(header(k, 0, 64 * k, 7100) for k in range(1, 1001)))
         stay.append(s)
     while any(outstanding(s) and swallow(s) for s in stay):
         select.select([], [], [], 0.05)
     say("sent")
     select.select([], [], [], 600)
+
+
+def visitors(prefix, victim, count):
+    """COUNT addresses come one after the other, say one thing, are answered, and go."""
+    for i in range(int(count)):
+        s = dial("%s%x" % (prefix, 0x1000 + i), victim)
+        s.sendall(header(1, 0, 0, 0))
+        s.recv(1) or sys.exit("the victim closed")
+        s.close()
+    say("went", count)
+
+
+def count_of(name):
+    out = subprocess.run([os.environ["BIN"] + "/rds-info", "-c"], capture_output=True, text=True)
+    return int(out.stdout.split(name)[1].split()[0])
+
+
+def closers(addr, dead, size):
+    """Sockets are closed that have for a dead address all that they may, until one gives way."""
+    full, n = count_of("orphan_limit"), 0
+    while count_of("orphan_limit") == full and n < 300:
+        s = socket.socket(21, socket.SOCK_SEQPACKET)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30)
+        s.bind((addr, 0))
+        try:
+            while True:
+                s.sendto(bytes(int(size)), socket.MSG_DONTWAIT, (dead, 9))
+        except BlockingIOError:
+            pass
+        s.close()
+        n += 1
+    say("closed", n)
 
 
 def outstanding(s):
