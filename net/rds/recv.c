@@ -162,9 +162,11 @@ static bool rx_admit(struct rds_sock *rs, struct rds_incoming *inc)
 	rx_add(rs, inc);
 	if (!shared)
 		return true;
-	if (inc->charged == last->charged && inc->spilled == last->spilled)
+	/* On another account, or not the last one's own any more: it stays where it is. */
+	if (inc->charged == last->charged && inc->spilled == last->spilled &&
+	    last->truesize >= shared)
 		last->truesize -= shared;
-	else	/* on another account: it stays where it is */
+	else
 		inc->truesize -= shared;
 	return true;
 }
