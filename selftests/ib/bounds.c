@@ -137,6 +137,33 @@ TEST_F_TIMEOUT(bounds, reader__what_he_has_counts, 100)
 	flood_free(f);
 }
 
+/* The pages that all links have, up to the bound, are what the machine loses. */
+TEST_F_TIMEOUT(bounds, reader__allocation_is_what_the_machine_loses, 100)
+{
+	const long pages = 4000;
+	struct flood *f;
+	long lost, kb;
+	__s64 limit;
+
+	load_anew(_metadata, &self->fd, &self->stuck);
+	ASSERT_EQ(0, set_int(self->stuck, SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20));
+	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", pages));
+	ASSERT_EQ(0, peer_connect(self->p, B4));
+	f = flood_new(self->p);
+	ASSERT_NE(NULL, f);
+	EXPECT_TRUE(flood(self->p, f, 10, PORT + 2, 10000));
+	limit = counter(self->fd, "ib_rx_alloc_limit");
+	kb = mem_available();
+	while (counter(self->fd, "ib_rx_alloc_limit") == limit)
+		ASSERT_TRUE(flood(self->p, f, 32, STUCK, 10000));
+	lost = kb - mem_available();
+	TH_LOG("%d messages, %ld kB may be used, the machine has %ld kB less", f->posted,
+	       pages * 4, lost);
+	EXPECT_LE(pages * 4 * 2, lost * 3);
+	EXPECT_LE(lost * 2, pages * 4 * 3);
+	flood_free(f);
+}
+
 /*
  * Both ends ours: what one of them has for a reader who never reads keeps nobody from an
  * acknowledgment, however few buffers the link has.
