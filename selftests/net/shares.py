@@ -4,6 +4,7 @@
 Usage: shares.py user UID ADDRESS NET COUNT
        shares.py ports UID ADDRESS MOST
        shares.py subordinates OWNER ADDRESS NET COUNT
+       shares.py leavers OWNER ADDRESS DEAD COUNT
        shares.py peers PREFIX VICTIM COUNT
 """
 import ctypes
@@ -69,6 +70,25 @@ def mapped(owner, ready, go):
 
 
 def subordinates(owner, addr, net, count):
+    in_turn(owner, lambda k: take(addr, int(net) + k - 1, count))
+
+
+def leave(addr, dead, count):
+    """COUNT sockets are closed with a message to an address that nobody has."""
+    for _ in range(int(count)):
+        s = socket.socket(21, socket.SOCK_SEQPACKET)
+        s.bind((addr, 0))
+        s.sendto(b"", socket.MSG_DONTWAIT, (dead, 5))
+        s.close()
+    return None, int(count)
+
+
+def leavers(owner, addr, dead, count):
+    in_turn(owner, lambda _: leave(addr, dead, count))
+
+
+def in_turn(owner, doing):
+    """Two subordinates of OWNER do something, one after the other; what they got in all."""
     ready, go, told = os.pipe(), os.pipe(), os.pipe()
     pid = os.fork()
     if not pid:
@@ -76,7 +96,7 @@ def subordinates(owner, addr, net, count):
         for k in 1, 2:
             if not os.fork():
                 os.setresuid(k, k, k)
-                s, n = take(addr, int(net) + k - 1, count)
+                s, n = doing(k)
                 os.write(told[1], struct.pack("i", n))
                 time.sleep(600)
             say("subordinate", k, "had", n := struct.unpack("i", os.read(told[0], 4))[0])

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: nodes=1 modules=rds_tcp,veth timeout=240 ref=0 waits=1
 # Whatever some have of the table of connections, another user gets some, and the administrator
-# all that is kept for him.  Subordinate ids in a user namespace are no other users; and the
-# shares of peers and users are not all there is.
+# all that is kept for him.  Subordinate ids in a user namespace are no other users, of closed
+# sockets neither; and the shares of peers and users are not all there is.
 . "$(dirname "$0")/common.sh"
 
 PY=$(dirname "$0")/shares.py
@@ -48,6 +48,23 @@ user_namespaces() {
 	"${AS[@]}" setpriv --reuid=65534 --regid=65534 --clear-groups unshare --user true 2>/dev/null
 }
 
+# What two subordinates leave counts as one user's, who has half of seven eighths.
+leavers() {
+	local rc=0 left
+
+	n1 sysctl -qw net.rds.max_orphans=16 net.rds.close_timeout_ms=600000
+	has leavers 40 40 leavers 1005 10.1.0.1 10.1.0.77 20 || rc=1
+	left=$(counter n1 orphan_present)
+	note "$left are left"
+	[ "$left" = 7 ] || rc=1
+	n1 sysctl -qw net.rds.max_orphans=0
+	n1 python3 -ISc 'import socket
+s = socket.socket(21, socket.SOCK_SEQPACKET)
+s.bind(("10.1.0.1", 0))
+s.sendto(b"", ("10.1.0.77", 9))'
+	[ "$(counter n1 orphan_present)" = 0 ] && return $rc
+}
+
 # peers MOST: they come from n2
 peers() {
 	n2 python3 -ISu "$PY" peers fd00:1:: fd00:1::ffff $MAX >"$T/peers" 2>&1 </dev/null &
@@ -73,6 +90,7 @@ check "another one half of the rest" has two 28 36 user 1002 10.1.0.1 12 100
 if user_namespaces; then
 	check "two subordinates of a user have half of that, together" \
 		has sub 12 18 subordinates 1003 10.1.0.1 13 100
+	check "and their closed sockets are one user's" leavers
 else
 	ktap_skip "subordinates" "this kernel gives users no user namespaces"
 fi
