@@ -49,15 +49,19 @@ static void no_group(void)
 	umount2(ROOT, MNT_DETACH);
 }
 
+/* To one port after the other, since what is under way to one is bounded. */
+#define PART	(TOTAL / 4)
+
 /* Queues TOTAL bytes where they stay; reports and waits to be killed. */
-static int hold(int fd, const char *dst, unsigned int port, int pipe_fd)
+static int hold(int fd, const char *dst, bool recv_side, int pipe_fd)
 {
 	long v[2];
 	int sent = 0, n;
 
 	v[0] = charged();
 	while (sent < TOTAL) {
-		n = send_to(fd, dst, port, buf, sizeof(buf), MSG_DONTWAIT);
+		n = send_to(fd, dst, recv_side ? 5000 : 9 + sent / PART, buf, sizeof(buf),
+			    MSG_DONTWAIT);
 		if (n != sizeof(buf))
 			break;
 		sent += n;
@@ -88,7 +92,7 @@ static long growth(const char *src, const char *dst, int recv_side)
 		if (set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, 2 * TOTAL) ||
 		    set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, 2 * TOTAL))
 			_exit(2);
-		_exit(hold(fd, dst, recv_side ? 5000 : 9, p[1]));
+		_exit(hold(fd, dst, recv_side, p[1]));
 	}
 	close(p[1]);
 	if (read(p[0], v, sizeof(v)) != sizeof(v))

@@ -145,6 +145,10 @@ static int reborn(int nth)
 
 	if (!recovers())
 		return -1;
+	/* What the old one has and has not acknowledged would be sent to the new one. */
+	for (i = 0; i < SOCKS; i++)
+		if (!all_acked(flow[2 * i].tx))
+			return -1;
 	for (i = 0; i < SOCKS; i++)
 		close(flow[2 * i].rx);
 	close(rds_ns[1]);
