@@ -56,6 +56,12 @@ mem_kb() {
 	sed -n "s/^$1: *\([0-9]*\) .*/\1/p" /proc/meminfo
 }
 
+# keep_pages FRACTION: each processor keeps at most a part of the memory back when it is freed.  By
+# itself (0) it may be tens of MB, which are not free and not in use.
+keep_pages() {
+	sysctl -qw vm.percpu_pagelist_high_fraction="$1"
+}
+
 # What is free, kB; what waits for RCU, or for the debugger, is.
 free_kb() {
 	local low=0 now i

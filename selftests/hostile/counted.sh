@@ -152,6 +152,7 @@ tcp_kb() {
 }
 
 ktap_header
+keep_pages 100000
 setup_hostile
 ip -n n3 addr add fd00:1::ffff/64 dev eth0 nodad
 ip -n n1 addr add 10.0.0.1/32 dev eth0
@@ -165,10 +166,10 @@ ip -n n1 -batch "$T/batch"
 check "a queue of messages in packets full of others" queue 7001 700 3600 28
 check "a queue of large messages" queue 7004 700 60000
 check "messages above the limit of a queue" spilled
+check "closed sockets with large messages" closed 60000
 check "messages that were received in part" partial
 end hoard
 busywait 60 hoarders_gone || note "links of the hoarders are left"
-check "closed sockets with large messages" closed 60000
 if [[ $RDS_KERNEL != *kasan ]]; then
 	check "a queue of small messages" queue 7002 100000 100
 	check "a queue of messages that a slab has no size for" queue 7003 12000 2000
@@ -177,4 +178,5 @@ if [[ $RDS_KERNEL != *kasan ]]; then
 	end histories
 	check "closed sockets with many small messages" closed 25
 fi
+keep_pages 0
 ktap_finish

@@ -6,7 +6,7 @@
 # behind each object.)
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
 
-PEERS=20000
+PEERS=30000
 RECORD=256
 
 went() {
@@ -30,6 +30,7 @@ near() {
 }
 
 ktap_header
+keep_pages 100000
 setup_hostile
 ip -n n3 addr add fd00:1::ffff/64 dev eth0 nodad
 many_addresses n1 fd00:1::1 n3
@@ -46,4 +47,5 @@ expired=$(counter n3 conn_expired)
 check "$PEERS addresses come and go" went
 check "their connections are given up" forgotten
 check "a record of each is left, and costs what is said" near
+keep_pages 0
 ktap_finish
