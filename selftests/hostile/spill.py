@@ -165,7 +165,8 @@ def closers(addr, dead, size):
         s.bind((addr, 0))
         try:
             while True:
-                s.sendto(bytes(int(size)), socket.MSG_DONTWAIT, (dead, 9))
+                # each to a port of its own, to which 4 MiB may be under way
+                s.sendto(bytes(int(size)), socket.MSG_DONTWAIT, (dead, 9 + n))
         except BlockingIOError:
             pass
         s.close()
