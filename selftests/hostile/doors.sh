@@ -28,7 +28,8 @@ expired() {
 
 # How many links there were to 10.1.0.1.
 links_to() {
-	n3 "$BIN/rds-info" -p | awk '$2 == "10.1.0.1" { n += $NF } END { print n + 0 }'
+	n3 "$BIN/rds-info" -p | awk '$1 == "LocalAddr" { for (i = 1; i <= NF; i++) if ($i == "Links") at = i }
+		$2 == "10.1.0.1" { n += $at } END { print n + 0 }'
 }
 
 not_dialled() {
