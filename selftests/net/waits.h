@@ -222,16 +222,24 @@ static const int times[] = { 60, 400 };
 
 TEST_F(waits, time_out)
 {
-	int opt = is_send(variant->what) ? SO_SNDTIMEO : SO_RCVTIMEO, i;
+	int opt = is_send(variant->what) ? SO_SNDTIMEO : SO_RCVTIMEO, i, n;
 	__s64 t, fair;
 
 	for (i = 0; i < ARRAY_SIZE(times); i++) {
 		ASSERT_EQ(0, set_timeo(self->e.fd, opt, times[i]));
-		t = now_ms();
-		fair = fair_ms();
-		EXPECT_EQ(ETIMEDOUT, wait_in(&self->e, variant->what, times[i]));
-		EXPECT_LE(times[i] - 10, now_ms() - t);
-		EXPECT_GT(times[i] + ON_TIME, fair_ms() - fair);
+		/*
+		 * When this guest has just got no processor the kernel counts its ticks afterwards,
+		 * and a time in ticks is over too early: not three times in turn.
+		 */
+		for (n = 0, t = 0; n < 3 && t < times[i] - 10; n++) {
+			usleep(5000);
+			t = now_ms();
+			fair = fair_ms();
+			EXPECT_EQ(ETIMEDOUT, wait_in(&self->e, variant->what, times[i]));
+			t = now_ms() - t;
+			EXPECT_GT(times[i] + ON_TIME, fair_ms() - fair);
+		}
+		EXPECT_LE(times[i] - 10, t);
 	}
 	/* what timed out was not sent, and the next call without a limit works */
 	ASSERT_EQ(0, set_timeo(self->e.fd, opt, 0));
