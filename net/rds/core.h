@@ -82,7 +82,6 @@ struct rds_notifier {
  * @nr: their number
  * @mem: memory that they keep
  * @spilled: as much of it is on the namespace's account (room.c)
- * @overrun: a message was dropped, and the reader told, since the queue was last short
  * @notes: rds_notifier, oldest first
  * @nr_notes: their number
  * @zrecords: rds_zrecord, completions of zero-copy sends, oldest first
@@ -90,7 +89,7 @@ struct rds_notifier {
  * @cong_wait: monitor bits to report when they clear (atomic, not under @lock)
  * @cong_ready: monitor bits to report now (atomic, not under @lock)
  * @news: changes when there are more of @notes or @cong_ready (atomic, behind those)
- * @told: @news when a reader was last told that it has no room for them
+ * @told: @news, modulo 65536, when a reader was last told that it has no room for them
  * @congested: our port's bit is set in the local map
  * @closed: release has begun; nothing is queued any more
  */
@@ -101,17 +100,16 @@ struct rds_rx {
 	u64 bytes;
 	u64 mem;
 	u64 spilled;
-	bool overrun;
 	bool congested;
 	bool closed;
+	u16 told;
 	u32 nr_notes;
 	struct list_head notes;
 	struct list_head zrecords;
 	u32 nr_zrecords;
-	int told;
+	atomic_t news;
 	atomic64_t cong_wait;
 	atomic64_t cong_ready;
-	atomic_t news;
 };
 
 /* What a socket need not have read to send with zero copy, or operations it wants to hear of. */
@@ -128,28 +126,11 @@ struct rds_zrecord {
 	struct rds_zcopy_cookies cookies;
 };
 
-/* What an entry of rds_net.sockets is. */
-enum rds_sock_entry_kind {
-	RDS_SOCK_OPEN,
-	RDS_SOCK_CLOSED,	/* not freed: messages of it may be on their way */
-	RDS_SOCK_PLACE		/* none: how far somebody has walked who let go of the lock */
-};
-
-/**
- * struct rds_sock_entry - an entry of rds_net.sockets
- * @node: the list (rds_net.lock)
- * @kind: changes once, from open to closed, under the same lock
- */
-struct rds_sock_entry {
-	struct list_head node;
-	enum rds_sock_entry_kind kind;
-};
-
 /**
  * struct rds_sock - an AF_RDS socket
  * @sk: must be first; owned by its file, counted by ports table, messages, batches; its
  *	sk_bind_node is in rds_net.cong_waiters or cong_busy (rds_net.lock)
- * @listed: rds_net.sockets
+ * @listed: rds_net.sockets, until it is freed
  * @port_node: rds_net.ports
  * @port_claim: in rds_cong_map.ports
  * @user: who has made it, counted; immutable
@@ -168,6 +149,7 @@ struct rds_sock_entry {
  * @tos_used: a message was sent: the TOS is fixed
  * @pins_left: messages with pages of the user stayed on a path when they were cancelled
  * @lends: a message with memory of the application was sent
+ * @overrun: a message was dropped, and the reader told, since the queue was last short (rx.lock)
  * @recverr: RDS_RECVERR
  * @monitor: RDS_CONG_MONITOR
  * @cong_seen: rds_net.cong_gen at the last poll that reported it
@@ -185,7 +167,7 @@ struct rds_sock_entry {
  */
 struct rds_sock {
 	struct sock sk;
-	struct rds_sock_entry listed;
+	struct list_head listed;
 	struct rhash_head port_node;
 	struct rds_claim port_claim;
 	struct rds_user *user;
@@ -199,6 +181,7 @@ struct rds_sock {
 	bool tos_used;
 	bool pins_left;
 	bool lends;
+	bool overrun;
 	bool recverr;
 	bool monitor;
 	u8 tos;
@@ -206,16 +189,16 @@ struct rds_sock {
 	u32 scope;
 	int cong_seen;
 	struct rds_rx_trace_so traces;
+	struct rds_orphan *orphan;
 	struct rds_rx rx ____cacheline_aligned_in_smp;	/* senders write elsewhere */
 	spinlock_t addr_lock;
+	spinlock_t tx_lock;
 	struct rds_addr peer;
 	struct xarray mrs;
 	atomic_t tx_bytes;
 	atomic_t tx_msgs;
-	spinlock_t tx_lock;
 	struct list_head tx_list;
 	struct rds_holder *held_on;
-	struct rds_orphan *orphan;
 };
 
 static inline struct rds_sock *rds_sk(const struct sock *sk)

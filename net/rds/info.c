@@ -350,72 +350,91 @@ static void walk_paths(struct walk *w)
 /* Sockets taken while the list is locked once: nobody else waits for more than these. */
 #define SOCKS_AT_ONCE	32
 
-/* The next sockets, counted, of a kind up to @most, in front of which @at is then.  How many. */
-static unsigned int next_socks(struct rds_net *rn, struct rds_sock_entry *at,
-			       const struct rds_sock_entry *end, enum rds_sock_entry_kind most,
+/*
+ * The next sockets behind @at (NULL: from the first on), counted; SOCKS_AT_ONCE of them at most, and
+ * not beyond @last.  How many.
+ */
+static unsigned int next_socks(struct rds_net *rn, struct rds_sock *at, struct rds_sock *last,
 			       struct rds_sock **socks)
 {
-	struct list_head *pos = at->node.next;
-	unsigned int n = 0, steps;
+	struct list_head *pos = at ? at->listed.next : rn->sockets.next;
+	unsigned int n = 0;
 
 	lockdep_assert_held(&rn->lock);
-	for (steps = 0; steps < SOCKS_AT_ONCE && pos != &end->node; steps++, pos = pos->next) {
-		struct rds_sock_entry *e = list_entry(pos, struct rds_sock_entry, node);
+	if (at == last)
+		return 0;
+	for (; n < SOCKS_AT_ONCE && pos != &rn->sockets; pos = pos->next) {
+		struct rds_sock *rs = list_entry(pos, struct rds_sock, listed);
 
-		if (e->kind > most)
-			continue;
-		socks[n] = container_of(e, struct rds_sock, listed);
-		/* it leaves the list when it is freed */
-		n += refcount_inc_not_zero(&rds_rs_to_sk(socks[n])->sk_refcnt);
+		/* It leaves the list only when it is freed. */
+		if (refcount_inc_not_zero(&rds_rs_to_sk(rs)->sk_refcnt))
+			socks[n++] = rs;
+		if (rs == last)
+			break;
 	}
-	list_move_tail(&at->node, pos);
 	return n;
 }
 
-/*
- * The sockets of a kind up to @most that are there when it begins, the oldest first; those that go
- * meanwhile perhaps.
- */
-static void each_sock(struct walk *w, enum rds_sock_entry_kind most,
-		      void (*fn)(struct walk *w, struct rds_sock *rs))
+/* The newest socket, counted, or NULL. */
+static struct rds_sock *last_sock(struct rds_net *rn)
 {
-	struct rds_sock_entry at = { .kind = RDS_SOCK_PLACE }, end = { .kind = RDS_SOCK_PLACE };
-	struct rds_sock *socks[SOCKS_AT_ONCE];
+	struct rds_sock *rs;
+
+	lockdep_assert_held(&rn->lock);
+	list_for_each_entry_reverse(rs, &rn->sockets, listed)
+		if (refcount_inc_not_zero(&rds_rs_to_sk(rs)->sk_refcnt))
+			return rs;
+	return NULL;
+}
+
+/*
+ * The sockets that are there when it begins, the oldest first; those that go meanwhile perhaps.
+ * Closed ones, too, if @closed.  One that is held stays on the list and keeps the place.
+ */
+static void each_sock(struct walk *w, bool closed, void (*fn)(struct walk *w, struct rds_sock *rs))
+{
+	struct rds_sock *socks[SOCKS_AT_ONCE], *at = NULL, *last;
 	struct rds_net *rn = w->rn;
 	unsigned int i, n;
 
 	spin_lock_bh(&rn->lock);
-	list_add(&at.node, &rn->sockets);
-	list_add_tail(&end.node, &rn->sockets);
-	while (at.node.next != &end.node) {
-		n = next_socks(rn, &at, &end, most, socks);
+	last = last_sock(rn);
+	while (last) {
+		n = next_socks(rn, at, last, socks);
 		spin_unlock_bh(&rn->lock);
 		for (i = 0; i < n; i++) {
-			fn(w, socks[i]);
-			rds_sock_put(socks[i]);
+			if (closed || !READ_ONCE(socks[i]->rx.closed))
+				fn(w, socks[i]);
+			if (at)
+				rds_sock_put(at);
+			at = socks[i];
 		}
 		cond_resched();
 		spin_lock_bh(&rn->lock);
+		if (!n)
+			break;
 	}
-	list_del(&at.node);
-	list_del(&end.node);
 	spin_unlock_bh(&rn->lock);
+	if (at)
+		rds_sock_put(at);
+	if (last)
+		rds_sock_put(last);
 }
 
 static void walk_socks(struct walk *w)
 {
-	each_sock(w, RDS_SOCK_OPEN, sock_record);
+	each_sock(w, false, sock_record);
 }
 
 static void walk_sent_messages(struct walk *w)
 {
-	each_sock(w, RDS_SOCK_CLOSED, sock_sent);
+	each_sock(w, true, sock_sent);
 	rds_conn_for_each(w->rn, conn_controls, w);
 }
 
 static void walk_sock_messages(struct walk *w)
 {
-	each_sock(w, RDS_SOCK_OPEN, sock_messages);
+	each_sock(w, false, sock_messages);
 }
 
 static void ask_transport(struct rds_transport *t, void *arg)

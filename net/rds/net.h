@@ -37,7 +37,7 @@ struct rds_grave_block {
  * @conn_list: all connections until nobody holds them (@lock)
  * @maps: local congestion maps by address; RCU read
  * @lock: guards @conn_list, @sockets, @cong_waiters, insertion into @conns against @dying
- * @sockets: all sockets and places of walkers, struct rds_sock_entry, oldest first (info records)
+ * @sockets: all sockets that are not freed, oldest first (info records)
  * @cong_waiters: sockets that met ENOBUFS and wait for any map update, by sk_bind_node
  * @cong_busy: those of them that @cong_work has not come to yet (@lock)
  * @nr_cong_waiters: on both lists (@lock; peeked at)

@@ -132,8 +132,8 @@ static void rx_remove(struct rds_sock *rs, struct rds_incoming *inc)
 	if (inc->spilled)
 		rds_rx_unspill(rs, inc->truesize);
 	inc->spilled = false;
-	if (unlikely(rs->rx.overrun) && rds_rx_is_short(rs))
-		rs->rx.overrun = false;
+	if (unlikely(rs->overrun) && rds_rx_is_short(rs))
+		rs->overrun = false;
 }
 
 /*
@@ -153,7 +153,7 @@ static bool rx_admit(struct rds_sock *rs, struct rds_incoming *inc)
 	inc->spilled = !rds_rx_has_room(rs, inc->charged);
 	if (unlikely(inc->spilled)) {
 		/* Behind one that was dropped there would be a hole. */
-		if (rs->rx.overrun || !rds_rx_spill(rs, size)) {
+		if (rs->overrun || !rds_rx_spill(rs, size)) {
 			rx_uncharge(rds_rs_to_sk(rs), size, inc->charged);
 			return false;
 		}
@@ -192,7 +192,7 @@ static void drop_all(const struct rds_sock *rs, struct list_head *list, enum rds
 static bool queue_batch(struct rds_sock *rs, struct rds_rx_batch *b, struct list_head *full)
 {
 	struct rds_incoming *inc, *next;
-	bool told = rs->rx.overrun;
+	bool told = rs->overrun;
 
 	lockdep_assert_held(&rs->rx.lock);
 	list_for_each_entry_safe(inc, next, &b->list, node) {
@@ -200,7 +200,7 @@ static bool queue_batch(struct rds_sock *rs, struct rds_rx_batch *b, struct list
 			list_move_tail(&inc->node, &rs->rx.queue);
 			continue;
 		}
-		rs->rx.overrun = true;
+		rs->overrun = true;
 		list_move_tail(&inc->node, full);
 		b->bytes -= inc->len;
 		b->nr--;
@@ -321,7 +321,7 @@ void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const stru
 static bool rx_has_news(const struct rds_sock *rs)
 {
 	return (!list_empty_careful(&rs->rx.notes) || atomic64_read(&rs->rx.cong_ready)) &&
-	       READ_ONCE(rs->rx.told) != atomic_read(&rs->rx.news);
+	       READ_ONCE(rs->rx.told) != (u16)atomic_read(&rs->rx.news);
 }
 
 /**

@@ -296,9 +296,6 @@ static int rds_release(struct socket *sock)
 	rs = rds_sk(sk);
 	rn = rds_net(sock_net(sk));
 
-	spin_lock_bh(&rn->lock);
-	rs->listed.kind = RDS_SOCK_CLOSED;
-	spin_unlock_bh(&rn->lock);
 	spin_lock_bh(&rs->rx.lock);
 	WRITE_ONCE(rs->rx.closed, true);
 	spin_unlock_bh(&rs->rx.lock);
@@ -338,7 +335,7 @@ static void rds_destruct(struct sock *sk)
 
 	WARN_ON_ONCE(!list_empty(&rs->rx.queue) || atomic_read(&rs->tx_msgs));
 	spin_lock_bh(&rn->lock);
-	list_del(&rs->listed.node);
+	list_del(&rs->listed);
 	spin_unlock_bh(&rn->lock);
 	if (rs->map)
 		rds_cong_map_put(rn, rs->map);
@@ -437,7 +434,7 @@ static int rds_create(struct net *net, struct socket *sock, int protocol, int ke
 	sock_prot_inuse_add(net, &rds_proto, 1);
 
 	spin_lock_bh(&rn->lock);
-	list_add_tail(&rds_sk(sk)->listed.node, &rn->sockets);
+	list_add_tail(&rds_sk(sk)->listed, &rn->sockets);
 	spin_unlock_bh(&rn->lock);
 	return 0;
 }

@@ -18,10 +18,24 @@ FIXTURE(bounds)
 	unsigned long peer_bytes, allocation, links, ring;
 };
 
+/*
+ * Each processor keeps at most a part of the memory back when it is freed.  By itself ("0") it may
+ * be tens of MB, which are not free and not in use.
+ */
+static void keep_pages(const char *fraction)
+{
+	int fd = open("/proc/sys/vm/percpu_pagelist_high_fraction", O_WRONLY | O_CLOEXEC);
+
+	if (write(fd, fraction, strlen(fraction)) < 0)
+		perror("# percpu_pagelist_high_fraction");
+	close(fd);
+}
+
 FIXTURE_SETUP(bounds)
 {
 	int small = 8192;
 
+	keep_pages("100000");
 	self->peer_bytes = get_sysctl("max_peer_bytes");
 	self->allocation = get_sysctl("ib/max_recv_allocation");
 	self->links = get_sysctl("ib/max_link_allocation");
@@ -44,6 +58,7 @@ FIXTURE_TEARDOWN(bounds)
 	free(self->p);
 	close(self->fd);
 	close(self->stuck);
+	keep_pages("0");
 }
 
 /*
@@ -97,19 +112,6 @@ static long mem_available_now(void)
 	return kb;
 }
 
-/*
- * Each processor keeps at most a part of the memory back when it is freed.  By itself ("0") it may
- * be tens of MB, which are not free and not in use.
- */
-static void keep_pages(const char *fraction)
-{
-	int fd = open("/proc/sys/vm/percpu_pagelist_high_fraction", O_WRONLY | O_CLOEXEC);
-
-	if (write(fd, fraction, strlen(fraction)) < 0)
-		perror("# percpu_pagelist_high_fraction");
-	close(fd);
-}
-
 /* What is on its way through the device, or waits for RCU, is free in a moment. */
 static long mem_available(void)
 {
@@ -138,11 +140,9 @@ TEST_F_TIMEOUT(bounds, reader__what_he_has_counts, 100)
 	ASSERT_NE(NULL, f);
 	/* the ring is as large as it gets */
 	EXPECT_TRUE(flood(self->p, f, 1000, PORT + 2, 10000));
-	keep_pages("100000");
 	kb = mem_available();
 	EXPECT_TRUE(flood(self->p, f, FRAMES - 1000, STUCK, 10000));
 	lost = kb - mem_available();
-	keep_pages("0");
 	ASSERT_EQ(0, getsockopt(self->stuck, SOL_SOCKET, SO_MEMINFO, info, &len));
 	kb = info[SK_MEMINFO_RMEM_ALLOC] >> 10;
 	TH_LOG("charged %ld kB, the machine has %ld kB less", kb, lost);
@@ -168,12 +168,10 @@ TEST_F_TIMEOUT(bounds, reader__allocation_is_what_the_machine_loses, 100)
 	ASSERT_NE(NULL, f);
 	EXPECT_TRUE(flood(self->p, f, 10, PORT + 2, 10000));
 	limit = counter(self->fd, "ib_rx_alloc_limit");
-	keep_pages("100000");
 	kb = mem_available();
 	while (counter(self->fd, "ib_rx_alloc_limit") == limit)
 		ASSERT_TRUE(flood(self->p, f, 32, STUCK, 10000));
 	lost = kb - mem_available();
-	keep_pages("0");
 	TH_LOG("%d messages, %ld kB may be used, the machine has %ld kB less", f->posted,
 	       pages * 4, lost);
 	EXPECT_LE(pages * 4 * 2, lost * 3);
