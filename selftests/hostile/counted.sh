@@ -5,29 +5,13 @@
 # compared with the memory that is free.  Within half of it, both ways.  A kernel with KASAN has more
 # behind each object of a slab; there only what is in pages is compared.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
+. "$SELFTESTS/hostile/hogs.sh"
 
 # 10.1.0.3 is the victim, 10.1.0.1 is hostile.
 BUFFER=4194304		# sixteen times that is what a queue may cost
 PEERS=48		# with a message each that never ends
 PART=33554432		# max_peer_bytes
 ORPHANS=48
-
-# hog ID PORT [BUFFER]: a socket that does what is written into its fifo
-hog() {
-	rm -f "$T/fifo"
-	mkfifo "$T/fifo"
-	ip netns exec n3 python3 -u "$SELFTESTS/hostile/spill.py" hog 10.1.0.3 "$2" 0 "${3:-$BUFFER}" \
-		>>"$T/$1" 2>&1 <"$T/fifo" &
-	eval "pid_$1=$!"
-	exec 9>"$T/fifo"
-	busywait 15 said "$1" bound
-}
-
-ask() {
-	: >"$T/$1"
-	echo "$2" >&9
-	busywait 60 said "$1" "^$2" || { show_file "$T/$1"; return 1; }
-}
 
 # flood PORT COUNT SIZE [PAD]: and gone again
 flood() {
@@ -46,19 +30,13 @@ near() {
 queue() {
 	local before counted rc
 
-	hog unread "$1" || return 1
+	hog unread "$1" 0 $BUFFER || return 1
 	before=$(free_kb)
-	flood "$@" && ask unread rmem || return 1
-	counted=$(sed -n 's/^rmem //p' "$T/unread")
+	flood "$@" && counted=$(rmem unread) || return 1
 	near $((counted >> 10)) $((before - $(free_kb)))
 	rc=$?
-	exec 9>&-
-	end unread
+	end_hog unread
 	return $rc
-}
-
-charged() {
-	ask unread rmem >&2 && sed -n 's/^rmem //p' "$T/unread"
 }
 
 # What is above the limit of a queue, by itself: as much as one socket may have.
@@ -67,15 +45,14 @@ spilled() {
 
 	n3 sysctl -qw net.rds.max_peer_bytes=$((3 * PART))
 	hog unread 7005 0 || return 1
-	flood 7005 150 60000 && counted=$(charged) || return 1
+	flood 7005 150 60000 && counted=$(rmem unread) || return 1
 	before=$(free_kb)
 	dropped=$(counter n3 recv_drop_full) || return 1
 	flood 7005 800 60000 && [ "$(counter n3 recv_drop_full)" -gt "$dropped" ] || return 1
-	counted=$(($(charged) - counted))
+	counted=$(($(rmem unread) - counted))
 	[ $counted -gt $((PART / 4 * 3)) ] && near $((counted >> 10)) $((before - $(free_kb)))
 	rc=$?
-	exec 9>&-
-	end unread
+	end_hog unread
 	return $rc
 }
 

@@ -5,36 +5,13 @@
 # that, what they may keep beyond their own limit is bounded and shared, and only they lose what
 # is more.  Their readers are told.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
+. "$SELFTESTS/hostile/hogs.sh"
 
 # 10.1.0.3 is the victim, 10.1.0.1 is hostile, 10.1.0.2 is honest.
 LIMIT=120
 BOUND=25165824		# max_peer_bytes
 COUNT=8000		# messages of 4000 bytes: more than the limit and all that it may have above it
 SIZE=4000
-
-# hog ID PORT UID [RCVBUF]: a socket that does what is written into its fifo
-hog() {
-	mkfifo "$T/fifo.$1"
-	ip netns exec n3 python3 -u "$SELFTESTS/hostile/spill.py" hog 10.1.0.3 "${@:2}" \
-		>>"$T/$1" 2>&1 <"$T/fifo.$1" &
-	eval "pid_$1=$!"
-	exec {fd}>"$T/fifo.$1"
-	eval "fd_$1=$fd"
-	busywait 15 said "$1" bound
-}
-
-# ask ID WORD PATTERN: tell it, and wait for its answer
-ask() {
-	local fd=fd_$1
-
-	: >"$T/$1"
-	echo "$2" >&"${!fd}"
-	busywait 60 said "$1" "$3" || { show_file "$T/$1"; return 1; }
-}
-
-rmem() {
-	ask "$1" rmem '^rmem' >&2 && sed -n 's/^rmem //p' "$T/$1"
-}
 
 # flooded ID PORT: the link took it all
 flooded() {

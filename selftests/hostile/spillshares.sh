@@ -5,6 +5,7 @@
 # others have, the next user may keep something beyond his socket's limit, and the administrator
 # has an eighth of all that for himself.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
+. "$SELFTESTS/hostile/hogs.sh"
 
 # 10.1.0.3 is the victim, 10.1.0.1 is hostile.
 LIMIT_KB=8192		# of a queue
@@ -12,25 +13,12 @@ BOUND=12582912		# max_peer_bytes
 COUNT=3500		# messages of 4000 bytes: more than the limit and all that one may have above it
 SIZE=4000
 
-# hog ID PORT UID: a socket that tells what it is charged, when asked to by its fifo
-hog() {
-	mkfifo "$T/fifo.$1"
-	ip netns exec n3 python3 -u "$SELFTESTS/hostile/spill.py" hog 10.1.0.3 "${@:2}" \
-		>>"$T/$1" 2>&1 <"$T/fifo.$1" &
-	eval "pid_$1=$!"
-	exec {fd}>"$T/fifo.$1"
-	eval "fd_$1=$fd"
-	busywait 15 said "$1" bound
-}
-
 # beyond ID: what it has above its limit, KiB
 beyond() {
-	local fd=fd_$1
+	local now
 
-	: >"$T/$1"
-	echo rmem >&"${!fd}"
-	busywait 60 said "$1" ^rmem || return 1
-	echo $(($(sed -n 's/^rmem //p' "$T/$1") / 1024 - LIMIT_KB))
+	now=$(rmem "$1") || return 1
+	echo $((now / 1024 - LIMIT_KB))
 }
 
 # has ID PORT UID LOW HIGH: is flooded until there is no more, and keeps between so many KiB more
