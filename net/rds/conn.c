@@ -280,8 +280,7 @@ static void conn_destroy(struct rds_conn *c)
 		rds_path_empty(c->paths[i], RDS_DROP_EXPIRED, &left);
 	}
 	rds_op_finish(&left, RDS_RDMA_DROPPED);
-	rds_underway_release(&left);
-	rds_message_settle(&left);
+	rds_path_settle(&left);
 	rds_conn_put(c);
 }
 

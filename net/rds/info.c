@@ -351,7 +351,7 @@ static void walk_paths(struct walk *w)
 #define SOCKS_AT_ONCE	32
 
 /*
- * The next sockets behind @at (NULL: from the first on), counted; SOCKS_AT_ONCE of them at most, and
+ * The next sockets behind @at (NULL: from the first on), counted; SOCKS_AT_ONCE at most, and
  * not beyond @last.  How many.
  */
 static unsigned int next_socks(struct rds_net *rn, struct rds_sock *at, struct rds_sock *last,

@@ -144,6 +144,7 @@ bool rds_tx_walk_some(struct rds_tx_walk *w, void (*fn)(struct rds_message *m, v
 		      void *arg);
 void rds_tx_walk_end(struct rds_tx_walk *w);
 void rds_path_leave(struct rds_path *p, struct rds_message *m, struct list_head *list);
+void rds_path_settle(struct list_head *list);
 void rds_path_settle_rest(struct rds_path *p);
 void rds_path_empty(struct rds_path *p, enum rds_drop_reason why, struct list_head *out);
 /* Take messages of @rs (to @dport, or all if NULL) off the path. */

@@ -14,11 +14,16 @@
 /* Messages that an acknowledgment settles where it arrives, perhaps in softirq. */
 #define SETTLE_AT_ONCE		1024
 
-/*
- * Messages that are on a path no more: what was accounted for them is given back.  No locks held;
- * their connection is held until their sockets have forgotten them, see info.c.
+/**
+ * rds_path_settle() - finish messages that are on a path no more
+ * @list: the messages; emptied
+ *
+ * What was accounted for them is given back.  Their connection is held until their sockets have
+ * forgotten them, see info.c.
+ *
+ * Context: any, no lock held.
  */
-static void settle_messages(struct list_head *list)
+void rds_path_settle(struct list_head *list)
 {
 	rds_underway_release(list);
 	rds_message_settle(list);
@@ -52,11 +57,14 @@ void rds_path_leave(struct rds_path *p, struct rds_message *m, struct list_head 
 	}
 }
 
-/* Messages of users without operations, from the first on, that go together; p->lock held. */
-static u32 take_run(struct rds_path *p, struct list_head *first, u32 most, struct list_head *done)
+/*
+ * Messages of users without operations, from @m on, go together; p->lock held.  How many; @next is
+ * what is behind them.
+ */
+static u32 take_run(struct rds_path *p, struct rds_message *m, u32 most, struct list_head *done,
+		    struct list_head **next)
 {
-	struct rds_message *m = list_entry(first, struct rds_message, node);
-	struct list_head run, rest;
+	struct list_head *first = &m->node;
 	u32 nr = 0;
 
 	list_for_each_entry_from(m, &p->sent, node) {
@@ -67,13 +75,8 @@ static u32 take_run(struct rds_path *p, struct list_head *first, u32 most, struc
 		m->early = false;
 		nr++;
 	}
-	if (!nr)
-		return 0;
-	/* What is in front of the run stays; the rest is put back behind it. */
-	list_cut_before(&rest, &p->sent, first);
-	list_cut_before(&run, &p->sent, &m->node);
-	list_splice_tail(&run, done);
-	list_splice(&rest, &p->sent);
+	*next = &m->node;
+	list_bulk_move_tail(done, first, m->node.prev);
 	p->nr_sent -= nr;
 	return nr;
 }
@@ -81,27 +84,21 @@ static u32 take_run(struct rds_path *p, struct list_head *first, u32 most, struc
 /* What the peer has, and the transport has let go of; p->lock held.  Return: how many. */
 static u32 take_acked(struct rds_path *p, struct list_head *done)
 {
-	struct list_head *at = p->sent.next, *next;
+	struct list_head *at = p->sent.next;
 	struct rds_message *m;
-	u32 nr = 0, run;
+	u32 nr = 0;
 
 	while (at != &p->sent && nr < SETTLE_CHUNK) {
 		m = list_entry(at, struct rds_message, node);
 		if (m->ack_pos > p->acked)
 			break;
+		at = at->next;
 		if (!m->op && !m->control) {
-			next = at->prev;
-			run = take_run(p, at, SETTLE_CHUNK - nr, done);
-			at = next->next;
-			nr += run;
-			continue;
-		}
-		next = at->next;
-		if (!rds_op_holds(m)) {		/* those are not many: ib/ops.c */
+			nr += take_run(p, m, SETTLE_CHUNK - nr, done, &at);
+		} else if (!rds_op_holds(m)) {	/* those are not many: ib/ops.c */
 			rds_path_leave(p, m, done);
 			nr++;
 		}
-		at = next;
 	}
 	return nr;
 }
@@ -144,7 +141,7 @@ static u32 settle_some(struct rds_path *p, u32 epoch, u64 pos)
 	if (nr && !p->nr_sent && rds_path_asks(p))
 		rds_path_begin_unacked(p);
 	spin_unlock_bh(&p->lock);
-	settle_messages(&done);
+	rds_path_settle(&done);
 	return nr;
 }
 
@@ -275,7 +272,7 @@ void rds_path_requeue_sent(struct rds_path *p)
 		cond_resched();
 	rds_stat_add(send_retransmitted, nr);
 	rds_op_finish(&drop, RDS_RDMA_DROPPED);
-	settle_messages(&drop);
+	rds_path_settle(&drop);
 	if (!p->index)
 		rds_mprds_path0_acked(p->conn);
 }
@@ -501,7 +498,7 @@ void rds_op_refuse(struct rds_path *p, struct rds_message *m, int status)
 	}
 	spin_unlock_bh(&p->lock);
 	rds_op_finish(&out, status);
-	settle_messages(&out);
+	rds_path_settle(&out);
 }
 
 /**
@@ -524,7 +521,7 @@ void rds_op_done(struct rds_path *p, struct rds_message *m, enum rds_op_nr nr, i
 		rds_path_leave(p, m, &out);
 	spin_unlock_bh(&p->lock);
 	rds_op_tell(m, nr, status, note);
-	settle_messages(&out);
+	rds_path_settle(&out);
 	if (!p->index)
 		rds_mprds_path0_acked(p->conn);
 }
