@@ -2,6 +2,8 @@
 # shellcheck shell=bash
 # Sourced, after interop/common.sh, by the tests that measure between two guests with rds-bench.
 
+. "$SELFTESTS/bench/said.sh"
+
 MOMENT=0.5
 
 # serve_bench NODE
@@ -13,19 +15,6 @@ serve_bench() {
 
 # bench STATUS NODE OPTION...: rds-bench on NODE must exit with STATUS
 bench() {
-	local want=$1 rc
-
-	shift
-	on "$1" timeout 200 "$BIN/rds-bench" -q -t $MOMENT "${@:2}" >"$T/out" 2>"$T/err"
-	rc=$?
-	[ $rc = "$want" ] && return
-	note "rds-bench ${*:2}: exit code $rc, wanted $want"
-	show_file "$T/out"
-	show_file "$T/err"
-	return 1
-}
-
-# says REGEX: the last one has said so
-says() {
-	grep -qE "$1" "$T/out" "$T/err" || { show_file "$T/out"; show_file "$T/err"; return 1; }
+	on "$2" timeout 200 "$BIN/rds-bench" -q -t $MOMENT "${@:3}" >"$T/out" 2>"$T/err"
+	ended "$1" $? "${@:3}"
 }

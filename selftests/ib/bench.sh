@@ -6,6 +6,7 @@
 # compared, in one go and with a server; damage is seen; where there is no RDMA it says so.  No figure
 # is judged.
 . "${SELFTESTS:-$(dirname "$0")/..}/ib/common.sh"
+. "$SELFTESTS/bench/said.sh"
 
 MOMENT=0.2
 [ "${RDS_SLOW:-1}" = 1 ] || MOMENT=1
@@ -20,20 +21,9 @@ ib_restore() {
 
 # bench STATUS OPTION...: rds-bench must exit with STATUS
 bench() {
-	local want=$1 rc
-
-	shift
-	timeout $((100 * ${RDS_SLOW:-1})) "$BIN/rds-bench" -q -t $MOMENT --tx $A4 "$@" >"$T/out" 2>"$T/err"
-	rc=$?
-	[ $rc = "$want" ] && return
-	note "rds-bench $*: exit code $rc, wanted $want"
-	show_file "$T/out"
-	show_file "$T/err"
-	return 1
-}
-
-says() {
-	grep -qE "$1" "$T/out" "$T/err" || { show_file "$T/out"; show_file "$T/err"; return 1; }
+	timeout $((100 * ${RDS_SLOW:-1})) "$BIN/rds-bench" -q -t $MOMENT --tx $A4 "${@:2}" \
+		>"$T/out" 2>"$T/err"
+	ended "$1" $? "${@:2}"
 }
 
 # good COUNT [SERVER]: so many runs, all well and over verbs; prints the bytes that were read and written, at least

@@ -232,6 +232,17 @@ has_links() {
 	[ "$(tcp_links "$1")" -ge "$2" ]
 }
 
+# drop_orphans NS ADDRESS: nothing is left there of closed sockets
+drop_orphans() {
+	"$1" sysctl -qw net.rds.max_orphans=0
+	# the next one to be closed makes room
+	"$1" python3 -ISc 'import socket, sys
+s = socket.socket(21, socket.SOCK_SEQPACKET)
+s.bind((sys.argv[1], 0))
+s.sendto(b"", ("10.1.0.77", 9))' "$2"
+	[ "$(counter "$1" orphan_present)" = 0 ]
+}
+
 # log_from_here: what the kernel says from now on counts; log_since: that.  Lines cannot be counted: the
 # log of a guest that has run for a while is full, and the oldest go.
 log_from_here() {
