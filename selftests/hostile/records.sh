@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=500 ref=0 uml=0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=400 ref=0 uml=0
 # What is remembered of connections that were given up is 256 bytes each, and not more than
 # max_conns of them: that is what the machine loses.  (Not on UML: its kernel has KASAN, and more
 # behind each object.)
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
 
-PEERS=30000
+PEERS=10000
 RECORD=256
 
 went() {

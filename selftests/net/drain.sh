@@ -17,13 +17,18 @@ grown() {
 	[ "$(stat "$1")" -gt "$2" ]
 }
 
-# Write a sysctl in NS, which takes all links down, and see them gone.
+# Write a sysctl in NS, which takes all links down, and see them gone.  A program that is started
+# while there is no memory may fail by itself.
 drop_links() {
-	local before
+	local before=
 
-	before=$(stat conn_reset)
-	"$1" sysctl -qw net.rds.tcp.rds_tcp_sndbuf="$2" || return 1
-	busywait 10 grown conn_reset "$before"
+	until [ "$before" ]; do
+		before=$(stat conn_reset)
+	done
+	busywait 10 "$1" sysctl -qw net.rds.tcp.rds_tcp_sndbuf="$2" ||
+		{ note "the sysctl cannot be written"; return 1; }
+	busywait 10 grown conn_reset "$before" ||
+		{ note "no link went: $(stat conn_reset), $before before"; return 1; }
 }
 
 # going: is the sender started last still at work?

@@ -202,6 +202,16 @@ def fails_alone():
     return r.board.failed() == 1 and r.repeated == ["x/y"] and not r.slow()
 
 
+def said_in_brief():
+    """The end of a log is short, and has for each case its name, how its words began and how they ended."""
+    words = "".join(f"# word {i} {'x' * 300}\n# counter {i}\n" for i in range(20))
+    r = Rehearsal([made(f"1..2\n# seed\n{words}# the end\nnot ok 1 a\n{words}not ok 2 b\n", 1, name=f"x/{i}")
+                   for i in range(6)], [])
+    end = r.said[next(i for i, line in enumerate(r.said) if line.startswith("# failed: ")):]
+    return len("\n".join(end)) < 4000 and "# failed: debian x/5: b" in end and end.count("#     : the end") == 6 and \
+        end.count("#     : seed") == 6
+
+
 def late_alone():
     r = Rehearsal([overdue()], [overdue()])
     return r.board.failed() == 1 and r.repeated == ["x/y"] and not r.slow()
@@ -269,6 +279,7 @@ CASES = [
     ("three may be slow", three),
     ("four are too many: none is repeated", four),
     ("the ten longest", longest),
+    ("what failed is said in brief at the end", said_in_brief),
     ("numbers while it runs", numbers),
 ]
 

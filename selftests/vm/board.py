@@ -10,6 +10,8 @@ from tap import ALL
 # So many tests may have needed a second run; with more the machine, or the suite, is ill.
 MOST_SLOW = 3
 LONGEST = 10
+# Characters: of one line of what a failed case said, and of all of them, when it is said again in brief
+SHORT, BRIEF = 160, 2500
 
 
 def say_now(line=""):
@@ -148,6 +150,20 @@ class Board:
         return lines + [f"#   FAILED {note}" for note in self.notes] + self.failed_names()
 
     def failed_names(self):
-        """Once more, without their words: they outlive any cut at the end of a log."""
-        return [f"# failed: {kernel} {o.test.name}: {', '.join((o.failures + o.reasons)[:6])}"
-                for kernel, o in self.entries if not o.ok()]
+        """Once more, and briefly: that outlives any cut at the end of a log."""
+        bad = [(f"{kernel} {o.test.name}", o) for kernel, o in self.entries if not o.ok()]
+        cases = sum(len(o.failures) for _, o in bad)
+        lines = []
+        for name, o in bad:
+            for text, why in zip(o.failures, o.why):
+                lines += [f"# failed: {name}: {text}"] + brief(why, BRIEF // cases)
+            lines += [f"# failed: {name}: {text[:SHORT]}" for text in o.reasons[:6]]
+        return lines
+
+
+def brief(why, room):
+    """The first two and the last lines of @why that fit into @room characters."""
+    lines = [line[:SHORT] for line in dict.fromkeys(why)]
+    while len(lines) > 2 and sum(map(len, lines)) > room:
+        lines.pop(2 if len(lines) > 3 else -1)
+    return ["#     : " + line.lstrip("# ") for line in lines]

@@ -15,7 +15,8 @@ FAIL = re.compile(r"^#\s+FAIL\s")
 NOTE = re.compile(r"\s*#\s*(?:SKIP|XFAIL)\b.*", re.I)
 
 ALL = "all of it"         # instead of the names of cases
-WHY_LINES = 25      # kept of what a case that failed has said
+WHY_LINES = 25      # kept of what a case that failed has said, without counters
+COUNTER = re.compile(r"#?\s*\w+\s+-?\d+$")
 
 
 class Tap:
@@ -76,7 +77,8 @@ class Tap:
             self.why.append(said)
 
     def remark(self, line):
-        self.said = self.said[1 - WHY_LINES:] + [line]
+        if not COUNTER.match(line):
+            self.said = self.said[1 - WHY_LINES:] + [line]
         if RUN.match(line):
             self.terminated = self.complains = False
         elif LATE.match(line):
