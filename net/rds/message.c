@@ -404,13 +404,18 @@ static struct rds_sock *message_owner(const struct rds_message *m)
 	return m->rs ?: m->pin->rs;
 }
 
-/* From @m on, those of @rs up to one of another socket, which is returned, or the list's end. */
+/* Messages that leave the list of their socket under one hold of its lock. */
+#define DISOWN_AT_ONCE	256
+
+/* From @m on, some of @rs; up to the one that is returned, or the list's end. */
 static struct rds_message *disown_run(struct list_head *list, struct rds_message *m,
 				      struct rds_sock *rs)
 {
+	unsigned int n = 0;
+
 	spin_lock_bh(&rs->tx_lock);
 	list_for_each_entry_from(m, list, node) {
-		if (message_owner(m) != rs)
+		if (n++ == DISOWN_AT_ONCE || message_owner(m) != rs)
 			break;
 		list_del_init(&m->own);
 	}

@@ -70,10 +70,11 @@ def probe_kvm():
 
 class Cluster:
     def __init__(self, kinds, kernel="debian", cpus=None, memory=None, mtu=1500, say=print, variant="",
-                 cmdline="", modules=("rds_tcp",)):
+                 cmdline="", modules=("rds_tcp",), clock="wall"):
         """
         @kinds: kind of node a, b, ...
         @modules: for guests that are joined by a network
+        @clock: "icount" for guests with one processor, in QEMU, whose time is instructions executed
         """
         self.say, self.mtu = say, mtu
         self.rundir = tempfile.mkdtemp(prefix="rds-vm-", dir="/tmp")
@@ -87,9 +88,11 @@ class Cluster:
         for name, kind in zip("abcd", kinds):
             k = guests.kind(kind, kernel, variant)
             self.guests[name] = guests.make(name, k, self.rundir, nodes=count,
-                                            cpus=cpus or (2 if count == 1 else 1),
+                                            cpus=int(cpus or (2 if count == 1 else 1)),
                                             memory=memory or (k.memory if count == 1 else k.memory * 2 // 3),
                                             extra_args=cmdline)
+            if clock == "icount":
+                self.guests[name].clock, k.int3 = clock, None
 
     def describe(self):
         return ", ".join(f"{g.name}={g.kind.name} ({g.kind.version})" for g in self.guests.values())

@@ -158,7 +158,8 @@ class Lane:
             self.cluster = Cluster(test.kinds, self.check.kernel, variant=self.check.variant, say=self.say,
                                    cpus=test.needs.get("cpus"), memory=test.needs.get("memory"),
                                    mtu=int(test.needs.get("mtu", 1500)),
-                                   cmdline=test.needs.get("cmdline", ""), modules=test.modules)
+                                   cmdline=test.needs.get("cmdline", ""), modules=test.modules,
+                                   clock=test.needs.get("clock", "wall"))
             self.ran = []
             self.cluster.boot()
             return True

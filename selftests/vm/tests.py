@@ -61,7 +61,7 @@ class Test:
         for key in needs:
             if key not in ("nodes", "timeout", "modules", "expect", "netns", "host", "fresh", "cpus",
                            "memory", "mtu", "optional", "a", "b", "c", "d", "ref", "uml", "cmdline", "waits",
-                           "soak", "lanes", "alone"):
+                           "soak", "lanes", "alone", "clock"):
                 raise GuestError(f"{path}: 'vm:' line has an unknown key '{key}'")
         if not 0 <= self.nodes <= 4:
             raise GuestError(f"{path}: nodes={self.nodes}, but 0 to 4 are possible")
@@ -101,7 +101,7 @@ class Test:
         extra = self.name if self.needs.get("fresh") == "1" else ""
         modules = tuple(self.modules) if self.nodes > 1 else ()
         return (self.nodes, self.kinds, modules, self.needs.get("cpus"), self.needs.get("memory"),
-                self.needs.get("mtu"), self.needs.get("cmdline"), extra)
+                self.needs.get("mtu"), self.needs.get("cmdline"), self.needs.get("clock"), extra)
 
     def command(self):
         if self.path.endswith(".c"):
