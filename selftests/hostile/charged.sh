@@ -53,6 +53,7 @@ if ! memory_group $MB; then
 	ktap_finish
 	exit
 fi
+keep_pages 100000
 join
 setup_hostile
 ip -n n3 addr add fd00:1::ffff/64 dev eth0 nodad
@@ -71,4 +72,5 @@ leave
 check "all of it is given back with the namespace" busywait 30 freed
 rmdir "$GROUP"
 umount "$ROOT"
+keep_pages 0
 ktap_finish
