@@ -37,10 +37,19 @@ known() {
 }
 
 near() {
-	local counted=$(($(charged_kb) - charged)) lost=$((before - $(free_kb)))
-
-	note "charged $counted kB, the machine has $lost kB less: $((counted * 1024 / PEERS)) bytes a peer"
+	counted=$(($(charged_kb) - charged)) lost=$((before - $(free_kb)))
 	[ $((counted * 2)) -le $((lost * 3)) ] && [ $((lost * 2)) -le $((counted * 3)) ]
+}
+
+# Of a socket that has sent just now TCP keeps a page of 32 kB to copy to, which nobody is charged;
+# the module gives it back seconds later (rds_tcp_idle()).
+near_at_rest() {
+	local counted lost rc
+
+	busywait 20 near
+	rc=$?
+	note "charged $counted kB, the machine has $lost kB less: $((counted * 1024 / PEERS)) bytes a peer"
+	return $rc
 }
 
 freed() {
@@ -63,7 +72,7 @@ before=$(free_kb)
 charged=$(charged_kb)
 check "$PEERS addresses connect" connected
 check "they are known" known
-check "what they cost is charged to the group that made the namespace" near
+check "what they cost is charged to the group that made the namespace" near_at_rest
 most=$(($(charged_kb) - charged))
 end crowd
 n3 sysctl -qw net.rds.idle_conn_timeout_ms=1000 net.rds.max_conns=1

@@ -5,11 +5,9 @@ Usage: holds.py messages|window|sockets|connections COUNT LIMIT-US; driven by ho
 the sender's namespace.  The function tracer sees each spin_lock_bh() and spin_unlock_bh(); from the
 first to the last of a task or of a softirq is one hold.  It counts if a function of ours began it.
 """
-import ctypes
 import os
 import re
 import resource
-import signal
 import socket
 import struct
 import subprocess
@@ -123,6 +121,31 @@ def fill(s, to, ports, most, size=0):
     return n
 
 
+def full_and_free(sender, port, most, size):
+    """The receiver of @port is congested, and then it has read all."""
+    fill(sender, HERE, [port.getsockname()[1]], most, size)
+    try:
+        while True:
+            port.recv(1000, socket.MSG_DONTWAIT)
+    except OSError:
+        pass
+
+
+def there_are():
+    out = subprocess.run([os.environ["BIN"] + "/rds-info", "-n"], stdout=subprocess.PIPE).stdout
+    return out.count(b" 10.2.")
+
+
+def expire():
+    """All connections, though nothing but time goes by."""
+    sysctl(idle_conn_timeout_ms=1000)
+    end = time.monotonic() + 120
+    while there_are():
+        if time.monotonic() > end:
+            sys.exit("the connections stay")
+        time.sleep(1)
+
+
 def info(*flags):
     for flag in flags:
         run(os.environ["BIN"] + "/rds-info", flag)
@@ -183,15 +206,7 @@ def sockets(h, count):
     keep = [rds(HERE) for _ in range(count)]
     h.during("info", lambda: info("-k", "-s", "-r"))
     port = rds(HERE)
-
-    def toggle():
-        fill(keep[0], HERE, [port.getsockname()[1]], 10000, 60000)
-        try:
-            while True:
-                port.recv(1000, socket.MSG_DONTWAIT)
-        except OSError:
-            pass
-    h.during("a port full and free", toggle)
+    h.during("a port full and free", lambda: full_and_free(keep[0], port, 10000, 60000))
 
     def leave():
         for s in keep:
@@ -216,18 +231,13 @@ def connections(h, count):
 
     def toggle():
         for _ in range(3):
-            fill(s, HERE, [port.getsockname()[1]], 1000, 900)
-            try:
-                while True:
-                    port.recv(1000, socket.MSG_DONTWAIT)
-            except OSError:
-                pass
+            full_and_free(s, port, 1000, 900)
             time.sleep(0.2)
     h.during("a port full and free", toggle, 2)
     sysctl(close_timeout_ms=0)
     h.during("close", s.close, 2)
-    sysctl(idle_conn_timeout_ms=1000)
-    h.during("all expire", lambda: None, 8)
+    print("# %d are left" % there_are())
+    h.during("all expire", expire)
     sysctl(idle_conn_timeout_ms=60000, close_timeout_ms=10000)
 
 

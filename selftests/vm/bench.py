@@ -52,12 +52,10 @@ class Guest:
     def __init__(self, kind, clock, plugin=None):
         self.verbs = clock == "verbs"
         counted = clock != "wall"
-        self.cluster = Cluster([kind], "debian", cpus=1 if counted else 2, say=say)
+        self.cluster = Cluster([kind], "debian", cpus=1 if counted else 2, say=say,
+                               clock="icount" if counted else "wall")
         self.guest = self.cluster.guests["a"]
-        self.guest.clock, self.guest.plugin = "icount" if counted else clock, plugin
-        # what goes wrong with breakpoints of several processors does not concern one
-        if counted:
-            self.guest.kind.int3 = None
+        self.guest.plugin = plugin
 
     def __enter__(self):
         try:

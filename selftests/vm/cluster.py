@@ -92,6 +92,7 @@ class Cluster:
                                             memory=memory or (k.memory if count == 1 else k.memory * 2 // 3),
                                             extra_args=cmdline)
             if clock == "icount":
+                # what goes wrong with breakpoints of several processors does not concern one
                 self.guests[name].clock, k.int3 = clock, None
 
     def describe(self):
