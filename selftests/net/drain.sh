@@ -31,6 +31,12 @@ drop_links() {
 		{ note "no link went: $(stat conn_reset), $before before"; return 1; }
 }
 
+# both_up: the path is up at both ends, so that there is a link to take down
+both_up() {
+	n1 "$BIN/rds-info" -n >"$T/up" && n2 "$BIN/rds-info" -n >>"$T/up" &&
+		[ "$(grep -c '^ *10\.1\.0\.[12] .*C' "$T/up")" = 2 ]
+}
+
 # going: is the sender started last still at work?
 going() {
 	kill -0 "${JOBS[-1]##*:}" 2>/dev/null
@@ -49,6 +55,7 @@ no_repeats() {
 	start_flow fl-b n2 10.1.0.2 n1 10.1.0.1 "$COUNT" -S 0-6000 -r "$RATE" || return 1
 	for ((i = 0; i < 6; i++)); do
 		sleep 0.5
+		busywait 10 both_up || { note "not up again"; show_file "$T/up"; rc=1; }
 		drop_links n$((i % 2 + 1)) $((100000 + i)) || rc=1
 		going || break
 	done
@@ -92,10 +99,11 @@ can_starve() {
 starved() {
 	local i rc=0 nomem
 
-	nomem=$(stat tcp_rx_nomem)
 	start_flow st n1 10.1.0.1 n2 10.1.0.2 "$COUNT" -S 500-780 -r "$RATE" || return 1
 	for ((i = 0; i < 4; i++)); do
 		sleep 0.3
+		busywait 10 both_up || { note "not up again"; show_file "$T/up"; rc=1; }
+		nomem=$(stat tcp_rx_nomem)
 		starve 1
 		busywait 5 grown tcp_rx_nomem "$nomem" || break
 		drop_links n$((i % 2 + 1)) $((110000 + i)) || rc=1
@@ -103,7 +111,6 @@ starved() {
 		[ $i != 1 ] || sleep 6
 		starve 0
 		going || break
-		nomem=$(stat tcp_rx_nomem)
 	done
 	starve 0
 	note "links taken down $i times while the receiver had no memory"

@@ -185,45 +185,68 @@ static void attack(char **arg)
 	}
 }
 
-/* One who asks: what comes, and what he asks next. */
-static void ask(int which, int fd, double *asked, double *next, const struct addr *to)
+/* One who asks, and waits from when he wanted to: that he may not send yet is no excuse. */
+struct asker {
+	int fd, which;
+	int sent;		/* on its way */
+	double since, next;	/* wants an answer since then, or 0; asks next */
+};
+
+static unsigned int refused[2];
+
+/* What comes, and what he asks next. */
+static void ask(struct asker *a, const struct addr *to)
 {
 	char buf[SMALL] = {};
 
-	if (*asked && recv(fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0) {
-		note_time(which, *asked);
-		*asked = 0;
+	if (a->sent && recv(a->fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0) {
+		note_time(a->which, a->since);
+		a->since = 0;
+		a->sent = 0;
 	}
-	if (!*asked && now() >= *next && !put(fd, buf, sizeof(buf), to)) {
-		*asked = now();
-		*next = (*next > *asked - PERIOD ? *next : *asked - PERIOD) + PERIOD;
+	if (!a->since && now() >= a->next) {
+		a->since = now();
+		a->next = (a->next > a->since - PERIOD ? a->next : a->since - PERIOD) + PERIOD;
 	}
+	if (a->since && !a->sent) {
+		a->sent = !put(a->fd, buf, sizeof(buf), to);
+		refused[a->which] += !a->sent;
+	}
+}
+
+static void report(const char *name, int which)
+{
+	printf("%s %u p99 %u worst %u refused %u\n", name, ntimes[which],
+	       quantile(which, 0.99), quantile(which, 1), refused[which]);
 }
 
 /* Both in one process, in turns: what the processor does to one it does to the other. */
 static void probe(char **arg)
 {
 	struct addr to[2] = { address(arg[1], atoi(arg[2])), address(arg[4], atoi(arg[2])) };
-	double end, asked[2 * VICTIMS] = {}, next[2 * VICTIMS];
+	struct asker who[2 * VICTIMS] = {};
 	struct pollfd p[2 * VICTIMS];
+	double end;
 	int i;
 
 	for (i = 0; i < 2 * VICTIMS; i++) {
-		p[i].fd = bound(arg[i % 2 ? 3 : 0], 0);
+		who[i].which = i % 2;
+		who[i].fd = bound(arg[i % 2 ? 3 : 0], 0);
+		who[i].next = now() + PERIOD * (i / 2) / VICTIMS;
+		p[i].fd = who[i].fd;
 		p[i].events = POLLIN;
-		next[i] = now() + PERIOD * (i / 2) / VICTIMS;
 	}
 	for (end = now() + atof(arg[5]); now() < end;) {
 		for (i = 0; i < 2 * VICTIMS; i++)
-			ask(i % 2, p[i].fd, &asked[i], &next[i], &to[i % 2]);
+			ask(&who[i], &to[i % 2]);
 		poll(p, 2 * VICTIMS, 2);
 	}
 	/* Who has waited in vain until now counts as well. */
 	for (i = 0; i < 2 * VICTIMS; i++)
-		if (asked[i] && now() - asked[i] > 1)
-			note_time(i % 2, asked[i]);
-	printf("beside %u p99 %u\n", ntimes[0], quantile(0, 0.99));
-	printf("elsewhere %u p99 %u\n", ntimes[1], quantile(1, 0.99));
+		if (who[i].since && now() - who[i].since > 1)
+			note_time(i % 2, who[i].since);
+	report("beside", 0);
+	report("elsewhere", 1);
 }
 
 static void on_usr1(int sig)

@@ -54,7 +54,7 @@ compare() {
 }
 
 p99() {
-	sed -n "s/^$1 .* p99 //p" "$T/probe"
+	sed -n "s/^$1 .* p99 \([0-9]*\).*/\1/p" "$T/probe"
 }
 
 begin() {
