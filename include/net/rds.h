@@ -338,7 +338,8 @@ struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port);
 
 /**
  * enum rds_placing - where an incoming link belongs
- * @RDS_PLACE_LATER: its first frame has to be waited for
+ * @RDS_PLACE_LATER: its first frame has to be waited for; if it stays silent, a guess
+ * @RDS_PLACE_MUST_SPEAK: the same; if it stays silent, nowhere: the peer's other links did tell
  * @RDS_PLACE_GUESS: it does not say: rds_conn_accept_path()
  * @RDS_PLACE_TOLD: it does: rds_conn_told_path()
  * @RDS_PLACE_RIVAL: there are links to somebody else by the same address: rds_conn_ask(), and see
@@ -347,6 +348,7 @@ struct rds_path *rds_conn_accept_path(struct rds_conn *c, u16 peer_port);
  */
 enum rds_placing {
 	RDS_PLACE_LATER,
+	RDS_PLACE_MUST_SPEAK,
 	RDS_PLACE_GUESS,
 	RDS_PLACE_TOLD,
 	RDS_PLACE_RIVAL,

@@ -298,10 +298,24 @@ void rds_conn_answer(struct rds_conn *c, const struct rds_hdr *h, bool wait,
 	peer_answer(c, h, wait ? RDS_LINK_WAIT : RDS_LINK_TAKEN, answer);
 }
 
+/* Whose links tell: are some of his here? */
+static bool teller_is_here(struct rds_conn *c)
+{
+	return rds_conn_tells(c) && conn_has_links(c, NULL);
+}
+
+/* Nothing has come.  Who told once, and has no link, may have been replaced by who does not. */
+static enum rds_placing place_silent(struct rds_conn *c)
+{
+	if (READ_ONCE(c->kind) == RDS_PEER_OLDER)
+		return RDS_PLACE_GUESS;
+	return teller_is_here(c) ? RDS_PLACE_MUST_SPEAK : RDS_PLACE_LATER;
+}
+
 /* A first frame that does not say which path it is.  Another host's than the peer's with links? */
 static enum rds_placing place_older(struct rds_conn *c)
 {
-	if (READ_ONCE(c->kind) == RDS_PEER_TELLS && conn_has_links(c, NULL))
+	if (teller_is_here(c))
 		return RDS_PLACE_RIVAL;
 	peer_set_kind(c, RDS_PEER_OLDER);
 	return RDS_PLACE_GUESS;
@@ -323,7 +337,7 @@ enum rds_placing rds_conn_place(struct rds_conn *c, const struct rds_hdr *h, uns
 	struct rds_ext e;
 
 	if (!h)
-		return READ_ONCE(c->kind) == RDS_PEER_OLDER ? RDS_PLACE_GUESS : RDS_PLACE_LATER;
+		return place_silent(c);
 	rds_ext_parse(h->ext, &e);
 	if (!rds_hdr_is_cong(h) || !RDS_EXT_HAS(&e, RDS_EXT_LINK))
 		return place_older(c);
@@ -503,13 +517,17 @@ bool rds_peer_told(struct rds_path *p, const struct rds_hdr *h, bool first)
 		if (first) {
 			peer_set_kind(c, RDS_PEER_OLDER);
 			WRITE_ONCE(p->welcome, true);
+			/* What came before was turned away, see rds_peer_must_speak(). */
+			rds_path_kick(p);
 		}
 		return true;
 	}
-	peer_set_kind(c, RDS_PEER_TELLS);
-	if (!p->adopted)
+	if (!p->adopted) {
+		peer_set_kind(c, RDS_PEER_TELLS);
 		return peer_answered(p, &e);
+	}
 	if (first) {
+		peer_set_kind(c, RDS_PEER_TELLS);
 		peer_told_path(p, e.link.index);
 		peer_let_in(c, &(struct peer_who){ .gen = e.gen, .name = e.link.name });
 	}

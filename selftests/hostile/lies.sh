@@ -107,7 +107,7 @@ all_numbers() {
 
 ktap_header
 setup_hostile
-TOTAL=135	# 6 of a peer that is replaced, 100 generations, 16 sequences, 2 indices, one for each other lie
+TOTAL=136	# 6 of a peer that is replaced, 100 generations, 16 sequences, 2 indices, one for each other lie
 n3 "$BIN/rdsmisc" numbers 10.1.0.3:7000 $TOTAL 180 >"$T/numbers" 2>&1 </dev/null &
 NUMBERS=$!
 busywait 10 grep -q ready "$T/numbers"
@@ -128,6 +128,7 @@ check "pings from congested ports" lie pings-congested 1 PONG_CONGESTED 50
 check "3,000 pings, no answer read at first" lie pings-unread 3000
 check "messages above 1 MiB" lie too-long
 check "urgent data" lie urgent
+check "a peer that said once which path a link is" lie told-once
 check "from the larger address" wrong_side wrong-way 10.1.0.9:0
 check "from the victim's own address" self
 check "every number came once, in order" all_numbers

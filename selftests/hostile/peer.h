@@ -26,6 +26,7 @@
 #define X_NPATHS	5
 #define X_GEN		6
 #define X_SPORT		8
+#define X_LINK		15
 
 struct rds_hdr {
 	__u64 seq;

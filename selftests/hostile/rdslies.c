@@ -473,6 +473,57 @@ static bool refused(void)
 	return ok;
 }
 
+/* A frame as those links begin with that say which path they are. */
+static bool tell(int fd)
+{
+	struct rds_hdr h = header(0, 0, 0, F_MAP);
+	unsigned int at = peer_ext(&h, 0, X_GEN, 4713, 4);
+
+	h.ext[at] = X_LINK;
+	h.ext[at + 10] = 1;	/* a name; the rest is 0 */
+	return put(fd, &h, sizeof(h)) && swallow(fd, 200) >= 0;
+}
+
+/* A link that says nothing before the victim has. */
+static bool silent(int *fd, int seconds)
+{
+	struct pollfd p = { .events = POLLIN };
+	char c;
+
+	p.fd = *fd = tcp_connect();
+	return *fd >= 0 && poll(&p, 1, seconds * 1000) == 1 && recv(*fd, &c, 1, MSG_PEEK) == 1;
+}
+
+static int wrong(const char *what)
+{
+	printf("%s\n", what);
+	return 1;
+}
+
+/*
+ * Whoever said which path a link is, in its midst or at its head, is replaced by one that does not,
+ * and waits for the victim to speak.
+ */
+static int told_once(void)
+{
+	struct rds_hdr plain = header(0, 0, 0, F_MAP);
+	int fd = open_path();
+
+	if (!put(fd, &plain, sizeof(plain)) || !tell(fd))
+		return wrong("told in the midst of a link: it was taken down");
+	peer_reset(fd);
+	if (!silent(&fd, 4))
+		return wrong("a silent link after one that told in its midst: nothing came on it");
+	peer_reset(fd);
+	fd = tcp_connect();
+	if (fd < 0 || !tell(fd))
+		return wrong("told at the head of a link: it was taken down");
+	peer_reset(fd);
+	if (!silent(&fd, 20))
+		return wrong("a silent link after one that told at its head: nothing came on it");
+	return prove(fd, true);
+}
+
 /* From the larger address: reset and counted. */
 static int wrong_way(void)
 {
@@ -508,7 +559,8 @@ int main(int argc, char **argv)
 		{ "no-ports", no_ports }, { "no-socket", no_socket },
 		{ "pings-off", pings_off }, { "pings-congested", pings_congested },
 		{ "pings-unread", pings_unread }, { "too-long", too_long },
-		{ "urgent", urgent }, { "wrong-way", wrong_way }, { "self", self },
+		{ "told-once", told_once }, { "urgent", urgent },
+		{ "wrong-way", wrong_way }, { "self", self },
 	};
 
 	return scenario_main(argc, argv, scenarios, sizeof(scenarios) / sizeof(*scenarios));

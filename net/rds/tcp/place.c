@@ -343,17 +343,16 @@ static int rds_tcp_rival(struct rds_tcp_newcomer *nc, struct rds_conn *c, const 
 	return -EINPROGRESS;
 }
 
-/* It has said nothing so far. */
-static int rds_tcp_silent(struct rds_tcp_newcomer *nc, struct rds_conn *c)
+/* It has said nothing so far.  Is it refused if that remains so? */
+static int rds_tcp_silent(struct rds_tcp_newcomer *nc, struct rds_conn *c, bool must_speak)
 {
-	bool tells = rds_conn_tells(c);
 	bool left = READ_ONCE(nc->sock->sk->sk_state) != TCP_ESTABLISHED;
 
-	nc->look = nc->since + (tells ? RDS_TCP_NEWCOMER_MAX : RDS_TCP_STRANGER);
+	nc->look = nc->since + (rds_conn_tells(c) ? RDS_TCP_NEWCOMER_MAX : RDS_TCP_STRANGER);
 	if (!left && time_before(jiffies, nc->look) && nc->rn->nr_newcomers <= RDS_TCP_NEWCOMERS)
 		return -EINPROGRESS;
 	/* Nothing is lost with it: such a peer waits for our answer. */
-	return tells ? -ETIMEDOUT : rds_tcp_guess_all(nc, c);
+	return must_speak ? -ETIMEDOUT : rds_tcp_guess_all(nc, c);
 }
 
 /* Where it belongs, if that can be said. */
@@ -361,11 +360,13 @@ static int rds_tcp_find_place(struct rds_tcp_newcomer *nc, struct rds_conn *c)
 {
 	bool have;
 	u8 answer[RDS_HDR_LEN];
+	enum rds_placing place;
 	unsigned int index;
 	struct rds_hdr h;
 
 	have = rds_tcp_peek_hdr(nc->sock, &h);
-	switch (rds_conn_place(c, have ? &h : NULL, &index, answer)) {
+	place = rds_conn_place(c, have ? &h : NULL, &index, answer);
+	switch (place) {
 	case RDS_PLACE_TOLD:
 		return rds_tcp_take_told(nc, c, index);
 	case RDS_PLACE_GUESS:
@@ -376,9 +377,10 @@ static int rds_tcp_find_place(struct rds_tcp_newcomer *nc, struct rds_conn *c)
 		rds_tcp_say(nc->sock, answer);
 		return -ECONNREFUSED;
 	case RDS_PLACE_LATER:
+	case RDS_PLACE_MUST_SPEAK:
 		break;
 	}
-	return rds_tcp_silent(nc, c);
+	return rds_tcp_silent(nc, c, place == RDS_PLACE_MUST_SPEAK);
 }
 
 /*
