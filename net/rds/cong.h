@@ -55,6 +55,7 @@ void rds_cong_link_lost(struct rds_conn *c);
 void rds_cong_update(struct rds_sock *rs);
 void rds_cong_release_port(struct rds_sock *rs);	/* close: clear the bit */
 void rds_cong_changed(struct rds_conn *c, u64 cleared);
+void rds_cong_wake(struct rds_conn *c, u64 cleared);
 bool rds_cong_test(const struct rds_conn *c, u16 port);
 bool rds_cong_test_local(const struct rds_conn *c, u16 port);
 void rds_cong_received(struct rds_path *p, const struct rds_hdr *h, struct rds_incoming *inc);

@@ -188,7 +188,22 @@ void rds_cong_notify(struct rds_net *rn, u64 cleared)
 }
 
 /**
- * rds_cong_changed() - the peer's map has changed, or there is less under way to a port
+ * rds_cong_wake() - ports take messages again
+ * @c: connection
+ * @cleared: the ports, modulo 64
+ *
+ * Wakes senders, and tells monitors.
+ *
+ * Context: any, no lock held.
+ */
+void rds_cong_wake(struct rds_conn *c, u64 cleared)
+{
+	wake_up_all(cong_wq(c));
+	rds_cong_notify(c->rn, cleared);
+}
+
+/**
+ * rds_cong_changed() - the peer's map has changed
  * @c: connection
  * @cleared: ports that take messages again, modulo 64
  *
@@ -206,8 +221,7 @@ void rds_cong_changed(struct rds_conn *c, u64 cleared)
 		if (p)
 			rds_path_unpark(p);
 	}
-	wake_up_all(cong_wq(c));
-	rds_cong_notify(c->rn, cleared);
+	rds_cong_wake(c, cleared);
 }
 
 /**

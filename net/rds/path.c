@@ -454,6 +454,8 @@ struct rds_message *rds_path_pull(struct rds_path *p, u64 *end)
 		last_early = m && m->early && !p->conn->nr_early_queued;
 		p->pull_empty = !m || !rds_path_has_queued(p);
 		spin_unlock_bh(&p->lock);
+		if (again)
+			cond_resched();
 	} while (again);
 	if (last_early)
 		rds_mprds_path0_acked(p->conn);

@@ -310,7 +310,9 @@ static struct rds_message *sendq_step(struct rds_path *p)
 	}
 	m = list_first_entry(&f->msgs, struct rds_message, node);
 	if (must_park(p, m)) {
+		/* That was his turn: who has many such flows does not keep the others waiting. */
 		flow_park(q, f);
+		list_move_tail(&u->node, &q->ring);
 		return NULL;
 	}
 	u->credit -= rds_message_cost(m);

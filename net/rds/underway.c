@@ -99,6 +99,12 @@ static void underway_forget(struct rds_underway *u)
 	kfree_rcu(u, rcu);
 }
 
+/* Once somebody was refused nobody is let in before it is half of that, and all are told. */
+static bool underway_too_much(const struct rds_underway *u, int cost)
+{
+	return cost >= (READ_ONCE(u->refused) ? UNDERWAY_MAX / 2 : UNDERWAY_MAX);
+}
+
 /* 0, -ENOBUFS, or -ESTALE if the record is going; RCU read side. */
 static int underway_add(struct rds_underway *u, int cost, bool force)
 {
@@ -107,7 +113,7 @@ static int underway_add(struct rds_underway *u, int cost, bool force)
 	do {
 		if (old == UNDERWAY_GONE)
 			return -ESTALE;
-		if (old >= UNDERWAY_MAX && !force)
+		if (!force && underway_too_much(u, old))
 			return -ENOBUFS;
 	} while (!atomic_try_cmpxchg(&u->cost, &old, old + cost));
 	return 0;
@@ -147,7 +153,7 @@ int rds_underway_charge(struct rds_conn *c, struct rds_message *m, bool force)
  * @c: connection, which was crowded once: rds_underway_full()
  * @port: the port
  *
- * If so, rds_cong_changed() follows when it is less.
+ * If so, rds_cong_wake() follows when it is less.
  *
  * Context: any.
  */
@@ -158,10 +164,10 @@ bool rds_underway_is_full(struct rds_conn *c, u16 port)
 
 	rcu_read_lock();
 	u = underway_find(c, port);
-	if (u && atomic_read(&u->cost) >= UNDERWAY_MAX) {
+	if (u && underway_too_much(u, atomic_read(&u->cost))) {
 		WRITE_ONCE(u->refused, true);
 		smp_mb();	/* refused before the second look; pairs with underway_less() */
-		full = atomic_read(&u->cost) >= UNDERWAY_MAX;
+		full = underway_too_much(u, atomic_read(&u->cost));
 	}
 	rcu_read_unlock();
 	return full;
@@ -176,7 +182,7 @@ static void underway_less(struct rds_underway *u, int cost)
 	rcu_read_lock();	/* it may be forgotten as soon as there is none left */
 	left = atomic_sub_return(cost, &u->cost);	/* full barrier: before refused */
 	if (READ_ONCE(u->refused) && left < UNDERWAY_MAX / 2 && xchg(&u->refused, false))
-		rds_cong_changed(c, 1ULL << (u->port % RDS_CONG_MONITOR_SIZE));
+		rds_cong_wake(c, 1ULL << (u->port % RDS_CONG_MONITOR_SIZE));
 	if (!left && atomic_read(&c->nr_underway) > UNDERWAY_KEPT)
 		underway_forget(u);
 	rcu_read_unlock();

@@ -8,6 +8,8 @@
  *	rdsusers probe UID ADDR TO PORT ADDR2 TO2 SECONDS	16 sockets, each with one message
  *						under way to an echo, and 16 between two other
  *						addresses; prints round trips and their p99 in us
+ *	rdsusers patient UID ADDR TO PORT SECONDS	sends what it can, and waits where it must;
+ *						prints how many it sent, and its longest wait
  *	rdsusers pile UID ADDR TO SOCKS EACH	queues EACH empty messages with each of SOCKS
  *						sockets, or what it can in 40 s; at SIGUSR1 closes
  *						them and fills new ones as fast as it can
@@ -249,6 +251,25 @@ static void probe(char **arg)
 	report("elsewhere", 1);
 }
 
+static void patient(char **arg)
+{
+	struct addr to = address(arg[1], atoi(arg[2]));
+	struct timeval limit = { .tv_sec = 1 + atoi(arg[3]) };
+	double end = now() + atof(arg[3]), t;
+	int fd = bound(arg[0], 0);
+	static char blob[BIG];
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	do {
+		t = now();
+		if (sendto(fd, blob, BIG, 0, (void *)&to.ss, to.len) == BIG)
+			note_time(0, t);
+		else if (errno != EAGAIN)
+			die("send");
+	} while (now() < end);
+	printf("sent %u worst %u\n", ntimes[0], quantile(0, 1));
+}
+
 static void on_usr1(int sig)
 {
 	told = 1;
@@ -308,6 +329,7 @@ static const struct mode {
 	void (*run)(char **arg);
 } modes[] = {
 	{ "hog", 2, hog }, { "echo", 2, echo }, { "attack", 4, attack }, { "probe", 6, probe },
+	{ "patient", 4, patient },
 	{ "pile", 4, pile }, { "pass", 3, pass },
 };
 
@@ -324,6 +346,6 @@ int main(int argc, char **argv)
 		modes[i].run(argv + 3);
 		return 0;
 	}
-	fprintf(stderr, "usage: rdsusers hog|echo|attack|probe|pile|pass UID ...\n");
+	fprintf(stderr, "usage: rdsusers hog|echo|attack|probe|patient|pile|pass UID ...\n");
 	return 2;
 }

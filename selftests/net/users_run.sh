@@ -77,6 +77,10 @@ during() {
 	compare 20
 	local rc=$?
 	note "$(tail -1 "$T/attack")"
+	# who waits where he does not gets his turn
+	"$NS1" "$BIN/rdsusers" patient 1003 "$A1" "$A2" 9999 3 >"$T/patient" 2>&1 || rc=1
+	show_file "$T/patient"
+	[ "$(said patient sent)" -gt 5 ] || rc=1
 	kill -0 "$(said attack ready)" || rc=1
 	return $rc
 }
