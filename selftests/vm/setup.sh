@@ -5,7 +5,7 @@
 # every stage leaves a stamp and is skipped when its inputs have not changed.
 # Nothing is installed as the machine's own kernel.
 #
-# usage: setup.sh [tools|debs|headers|images|source|dkms|agent|all]... [uml-kasan|kasan|kcsan]
+# usage: setup.sh [tools|debs|headers|images|source|dkms|cpython|agent|all]... [uml-kasan|kasan|kcsan]
 #        (all = everything but the three debug kernels, which are compiled)
 # environment: KERNEL_JOBS (processors for a kernel; default: all)
 
@@ -201,6 +201,7 @@ stage_debs()
 	fetch '^linux-image-6\.1\.0-[0-9]+-amd64_' '^linux-image-6\.1\.0-[0-9]+-amd64$'
 	fetch '^linux-source-6\.12_' '^linux-source-6\.12$'
 	fetch '^dkms_' '^dkms$'
+	fetch '^libpython3\.11-testsuite_' '^libpython3\.11-testsuite$'
 }
 
 unpack()
@@ -306,6 +307,21 @@ stage_dkms()
 	mark_done dkms "$deb"
 }
 
+# CPython's own tests of sockets, for Debian's interpreter
+stage_cpython()
+{
+	local deb d=$RDS_CACHE/cpython
+
+	deb=$(newest '^libpython3\.11-testsuite_')
+	done_already cpython "$deb" && return 0
+	rm -rf "$d"
+	mkdir -p "$d"
+	dpkg-deb --fsys-tarfile "$RDS_CACHE/debs/$deb" |
+		tar -x -C "$d" --strip-components=5 ./usr/lib/python3.11/test/test_socket.py ||
+		die "cannot unpack $deb: the file may be damaged, remove it and run again"
+	mark_done cpython "$deb"
+}
+
 stage_agent()
 {
 	local f key
@@ -338,13 +354,13 @@ flock -n 9 || { say "waiting for another set-up"; flock -w 3600 9 || die "anothe
 stages=()
 for arg in "$@"; do
 	case $arg in
-	all)	stages+=(tools debs headers images source dkms agent) ;;
+	all)	stages+=(tools debs headers images source dkms cpython agent) ;;
 	*)	stages+=("$arg") ;;
 	esac
 done
 for stage in "${stages[@]}"; do
 	case $stage in
-	tools|debs|headers|images|source|dkms|agent) "stage_$stage" ;;
+	tools|debs|headers|images|source|dkms|cpython|agent) "stage_$stage" ;;
 	uml-kasan|kasan|kcsan) stage_kernel "$stage" ;;
 	*)	die "unknown stage '$stage'" ;;
 	esac
