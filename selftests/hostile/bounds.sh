@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=240 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=240 ref=0 lanes=uml
 # A peer that wants the victim's memory: messages that never end, messages that nobody
 # reads, answers that it does not take.  Whatever it does costs a bounded amount, and only who
 # does not read loses anything.

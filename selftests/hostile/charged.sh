@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0 lanes=debian
 # What peers make a namespace hold is charged to the memory control group that made it, whoever
 # allocates: thousands of addresses connect, and each costs a connection, a path, a congestion map
 # and a TCP socket, all made by the kernel's threads.

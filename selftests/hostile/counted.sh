@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=600 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=600 ref=0 lanes=debian
 # What counts against a bound is what the machine loses: each bound is filled, and what is counted is
 # compared with the memory that is free.  Within half of it, both ways.  A kernel with KASAN has more
 # behind each object of a slab; there only what is in pages is compared.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=200 ref=0 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=200 ref=0 waits=1 lanes=uml
 # A peer that keeps the framing and lies about the rest.  The victim believes what the
 # protocol says it must, and counts each thing that it does not under its own reason.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"

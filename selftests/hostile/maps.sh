@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=180 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=180 ref=0 lanes=uml
 # A peer sends maps by all paths while the namespace goes: each may start the timer that looks at
 # the connection's copy again, of a path that may be gone already (a use after free, once).
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"

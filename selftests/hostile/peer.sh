@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=240 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=240 waits=1 lanes=uml
 # A plain TCP program poses as an RDS peer and misbehaves in every way it knows.
 # The node stays up, keeps its memory, and serves its honest peers all the while.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0 waits=1 lanes=uml
 # What a peer can make the node hold is bounded: messages that never end, empty messages, source
 # ports.  Nobody else notices, and nothing is lost.  (Receivers that do not read: hostile/spill.)
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"

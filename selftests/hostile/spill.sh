@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0 lanes=uml
 # Sockets that nobody reads, and a peer who sends to them whatever they announce: no link stops for
 # that, what they may keep beyond their own limit is bounded and shared, and only they lose what
 # is more.  Their readers are told.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=300 memory=1024 ref=0
+# vm: nodes=1 modules=rds_tcp,veth timeout=300 memory=1024 ref=0 lanes=debian
 # What others have queued costs nobody time: half a million messages of one user (or as many as he
 # can send in 40 s) wait for a host that does not answer, and another user's socket sends one message
 # there and is closed.  The medians of both calls may be three times as long as with a thousand

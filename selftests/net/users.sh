@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,sch_netem timeout=240 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,sch_netem timeout=240 ref=0 lanes=debian
 # A user who overdoes it does not take other users' part of what goes between two hosts, over TCP and
 # loopback.
 . "$(dirname "$0")/common.sh"

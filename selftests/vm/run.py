@@ -43,7 +43,8 @@ def lanes(args, board):
     if not (args.lanes or args.both):
         return [Check(args.kernel, args.kind, jobs(args.kernel, os.cpu_count() or 1), args.variant, args.soak,
                       0 if args.soak else int(os.environ.get("RDS_SOAK") or 0), board)]
-    return [Check(kernel, "ours", jobs(kernel, os.cpu_count() or 1), board=board, lanes=args.lanes, beside=True,
+    # guests of UML, which mostly wait, when the others are over
+    return [Check(kernel, "ours", jobs(kernel, (os.cpu_count() or 1) + 1), board=board, lanes=args.lanes, beside=True,
                   build=args.build if kernel == "uml-kasan" else None)
             for kernel in testlib.LANES.values()]
 
