@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <sys/random.h>
 
+#define FAIR_LATER
+#include "fairclock.h"
 #include "traffic_flow.h"
 #include "traffic_sock.h"
 
@@ -59,7 +61,7 @@ static struct {
 	__u8 tos;
 	__u64 pause_after;
 	double pause_s, slow_s;
-	bool json, progress, spread, any, partial, nodrain, monitor;
+	bool json, progress, spread, any, partial, nodrain, monitor, fair;
 	const char *ready, *go, *half;
 } o = {
 	.nsocks = 1, .senders = 1, .depth = 1, .count = 1000, .timeout = 60,
@@ -70,7 +72,8 @@ static struct {
 static struct {
 	__u64 sent, bytes, enobufs, eagain, stalls, unplaced, foreign, strange;
 	__u64 received, complete;
-	double first, last, gap;	/* gap: the longest time between two messages */
+	double first, last;
+	__s64 last_ms, gap_ms;		/* the longest time between two messages, by fair_ms() */
 } st;
 
 static struct sock socks[MAX_SOCKS];
@@ -306,11 +309,12 @@ static void take_message(struct sock *s, const struct ts_addr *from,
 {
 	const struct tf_hdr *h = (const void *)inbuf;
 	struct rx *r;
-	double now;
+	__s64 now;
 
 	if (!st.received++) {
 		st.first = ts_now();
 		st.last = st.first;
+		st.last_ms = fair_ms();
 	}
 	if (len >= TF_HDR && be32toh(h->magic) == TF_MAGIC)
 		r = find_flow(s, from, be64toh(h->flow));
@@ -327,10 +331,11 @@ static void take_message(struct sock *s, const struct ts_addr *from,
 			st.complete++;
 		}
 	}
-	now = ts_now();
-	if (now - st.last > st.gap)
-		st.gap = now - st.last;
-	st.last = now;
+	st.last = ts_now();
+	now = fair_ms();
+	if (now - st.last_ms > st.gap_ms)
+		st.gap_ms = now - st.last_ms;
+	st.last_ms = now;
 	if (o.slow_s)
 		usleep(o.slow_s * 1e6);
 	if (o.pause_after && st.received == o.pause_after)

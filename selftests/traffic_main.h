@@ -19,6 +19,7 @@ static const char usage_text[] =
 "  --peer ADDR:PORT   count what others send apart, and do not judge it\n"
 "  --partial          a flow whose sender began anew need not be complete\n"
 "  --tos N  --sndbuf N --rcvbuf N  --monitor (RDS_CONG_MONITOR)  --so-linger SECONDS\n"
+"  --fair             gap_ms does not count time in which this guest had no processor\n"
 "  --half FILE        send the second half when there is this file\n"
 "  --no-drain         close without waiting for acknowledgements\n"
 "  --pause-after N --pause MS  --slow MS  --linger MS (late duplicates)\n";
@@ -56,7 +57,7 @@ enum {
 	O_JSON = 256, O_PROGRESS, O_READY, O_FROM, O_PARTIAL, O_SNDBUF,
 	O_RCVBUF, O_MONITOR, O_SOLINGER, O_NODRAIN, O_PAUSE_AFTER, O_PAUSE,
 	O_SLOW, O_LINGER, O_SPREAD, O_SERVER, O_GO, O_TOS,
-	O_HALF, O_PEER,
+	O_HALF, O_PEER, O_FAIR,
 };
 
 static const struct option longopts[] = {
@@ -65,6 +66,7 @@ static const struct option longopts[] = {
 	{ "ready", 1, 0, O_READY },
 	{ "from-seq", 1, 0, O_FROM },
 	{ "partial", 0, 0, O_PARTIAL },
+	{ "fair", 0, 0, O_FAIR },
 	{ "sndbuf", 1, 0, O_SNDBUF },
 	{ "rcvbuf", 1, 0, O_RCVBUF },
 	{ "monitor", 0, 0, O_MONITOR },
@@ -138,6 +140,9 @@ static void long_option(int c)
 		break;
 	case O_PARTIAL:
 		o.partial = true;
+		break;
+	case O_FAIR:
+		o.fair = true;
 		break;
 	case O_SNDBUF:
 		o.sndbuf = atoi(optarg);
@@ -283,7 +288,7 @@ static void report(bool ok, const struct sum *sum)
 		{ "enobufs", st.enobufs },
 		{ "eagain", st.eagain },
 		{ "stalls", st.stalls },
-		{ "gap_ms", st.gap * 1e3 },
+		{ "gap_ms", st.gap_ms },
 	};
 	bool timed = o.mode == RECV && st.received;
 	double sec = timed ? st.last - st.first : ts_now() - o.start;
@@ -316,6 +321,8 @@ int main(int argc, char **argv)
 	bool ok;
 
 	parse_options(argc, argv);
+	if (o.fair)
+		fair_begin();
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
 	fill_pool();
