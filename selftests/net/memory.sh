@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=150 fresh=1 waits=1 lanes=debian
+# vm: nodes=1 modules=rds_tcp,veth timeout=200 fresh=1 waits=1 lanes=debian
 # What a bound socket and an idle connection (eight paths, both ends) cost: less than with the
 # in-tree module, where a socket took 2,591 bytes and a connection 82,125 (table-icount.md).  A path
 # that keeps what it needs to send is seen here (it was 265 kB a connection), and one that with its
