@@ -67,7 +67,7 @@ begin() {
 	for id in hog e1 e2; do
 		is_up $id || return 1
 	done
-	QUIET=0
+	QUIET=0 MEANWHILE=0
 	compare 3 || return 1
 	QUIET=$(p99 beside)
 }
