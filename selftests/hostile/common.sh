@@ -110,7 +110,7 @@ start_honest() {
 	HONEST=$1
 	LIMIT=${LIMIT:-$(($1 / $2 + 60))}
 	HONEST_PORT=$((PORT + 100))
-	RECV_OPTS="--fair --peer 10.1.0.2:$((HONEST_PORT + 46000))" \
+	RECV_OPTS="$RECV_OPTS --peer 10.1.0.2:$((HONEST_PORT + 46000))" \
 		start_flow honest-in n2 10.1.0.2 n3 10.1.0.3 "$1" -S 0-1000 -r "$2" &&
 		start_flow honest-out n3 10.1.0.3 n2 10.1.0.2 "$1" -S 0-1000 -r "$2"
 }

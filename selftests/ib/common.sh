@@ -19,11 +19,17 @@ here() {
 	"$@"
 }
 
+# kill_job SIGNAL JOB: the program, and the shell that has run here() for it
+kill_job() {
+	pkill "-$1" -P "${2##*:}"
+	kill "-$1" "${2##*:}" 2>/dev/null
+}
+
 ib_cleanup() {
 	local job
 
 	for job in "${JOBS[@]}"; do
-		kill -9 "${job##*:}" 2>/dev/null
+		kill_job KILL "$job"
 	done
 	ib_restore
 	rdma link del $RXE 2>/dev/null

@@ -84,8 +84,7 @@ no_carrier() {
 	busywait 60 events_since $(($(counter - ib_evt_handler_call) + 6)) || rc=1
 	note "$before ids of the CM before, $(cm_ids) after"
 	[ "$(cm_ids)" -le $((before + 1)) ] || rc=1
-	# the shell that has run here(), and the program itself
-	pkill -P "${JOBS[-1]##*:}"
+	kill_job TERM "${JOBS[-1]}"
 	wait "${JOBS[-1]##*:}" 2>/dev/null
 	unset 'JOBS[-1]'
 	ip link set rdst1 up

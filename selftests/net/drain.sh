@@ -37,6 +37,10 @@ both_up() {
 		[ "$(grep -c '^ *10\.1\.0\.[12] .*C' "$T/up")" = 2 ]
 }
 
+await_up() {
+	busywait 10 both_up || { note "not up again"; show_file "$T/up"; return 1; }
+}
+
 # going: is the sender started last still at work?
 going() {
 	kill -0 "${JOBS[-1]##*:}" 2>/dev/null
@@ -55,7 +59,7 @@ no_repeats() {
 	start_flow fl-b n2 10.1.0.2 n1 10.1.0.1 "$COUNT" -S 0-6000 -r "$RATE" || return 1
 	for ((i = 0; i < 6; i++)); do
 		sleep 0.5
-		busywait 10 both_up || { note "not up again"; show_file "$T/up"; rc=1; }
+		await_up || rc=1
 		drop_links n$((i % 2 + 1)) $((100000 + i)) || rc=1
 		going || break
 	done
@@ -102,7 +106,7 @@ starved() {
 	start_flow st n1 10.1.0.1 n2 10.1.0.2 "$COUNT" -S 500-780 -r "$RATE" || return 1
 	for ((i = 0; i < 4; i++)); do
 		sleep 0.3
-		busywait 10 both_up || { note "not up again"; show_file "$T/up"; rc=1; }
+		await_up || rc=1
 		nomem=$(stat tcp_rx_nomem)
 		starve 1
 		busywait 5 grown tcp_rx_nomem "$nomem" || break

@@ -55,12 +55,15 @@ class Queue:
         self.file = None
 
 
+UML_GUESTS = (os.cpu_count() or 1) + 1     # at a time on this machine
+
+
 class Lock:
     """One set of QEMU guests at a time, and one user-mode guest more than there are processors."""
 
     def __init__(self, kernel, say=print, cache=CACHE):
         self.say = say
-        name, slots = ("uml-kasan", (os.cpu_count() or 1) + 1) if kernel == "uml-kasan" else ("debian", 1)
+        name, slots = ("uml-kasan", UML_GUESTS) if kernel == "uml-kasan" else ("debian", 1)
         self.paths = [os.path.join(cache, f"run-{name}-{i}.lock") for i in range(slots)]
         self.queue = Queue(os.path.join(cache, f"run-{name}.queue"))
         self.file = None

@@ -29,7 +29,7 @@ from board import Board
 from check import Check, run_all
 from cluster import Cluster
 from guest import KERNELS, GuestError
-from lock import Lock
+from lock import UML_GUESTS, Lock
 
 
 def say(line=""):
@@ -44,7 +44,7 @@ def lanes(args, board):
         return [Check(args.kernel, args.kind, jobs(args.kernel, os.cpu_count() or 1), args.variant, args.soak,
                       0 if args.soak else int(os.environ.get("RDS_SOAK") or 0), board)]
     # guests of UML, which mostly wait, when the others are over
-    return [Check(kernel, "ours", jobs(kernel, (os.cpu_count() or 1) + 1), board=board, lanes=args.lanes, beside=True,
+    return [Check(kernel, "ours", jobs(kernel, UML_GUESTS), board=board, lanes=args.lanes, beside=True,
                   build=args.build if kernel == "uml-kasan" else None)
             for kernel in testlib.LANES.values()]
 
