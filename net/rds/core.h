@@ -573,6 +573,8 @@ void rds_mprds_work(struct work_struct *work);
 
 /* send.c */
 int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+
+/* cancel.c */
 int rds_cancel(struct rds_sock *rs, const struct rds_addr *dst);	/* NULL = everything */
 void rds_cancel_lent(struct rds_sock *rs);
 

@@ -17,8 +17,6 @@
 			 MSG_CMSG_COMPAT | MSG_BATCH)
 /* Times a sender waits a tick for a dying connection to leave the table. */
 #define SEND_RETRIES	1000
-/* close() waits so long for an operation, and once more after the link was dropped. */
-#define CLOSE_WAIT_MAX	(10 * HZ)
 
 /**
  * struct send_ctx - one sendmsg() call
@@ -492,107 +490,4 @@ out_revert:
 	/* io_uring tries again with the same iterator. */
 	iov_iter_revert(&msg->msg_iter, given - iov_iter_count(&msg->msg_iter));
 	return err;
-}
-
-/* ---- cancel ------------------------------------------------------------------ */
-
-/**
- * struct cancel_ctx - what a socket takes back
- * @rs: socket
- * @dst: messages to this address and port, or NULL for all: it is closed
- * @lent: only those with memory of the application
- */
-struct cancel_ctx {
-	struct rds_sock *rs;
-	const struct rds_addr *dst;
-	bool lent;
-};
-
-/*
- * A peer that takes nothing could make the end of a socket wait for ever.  Without the link its
- * memory is free; the others' messages are sent again.
- */
-static void cancel_wait(struct rds_conn *c, struct list_head *msgs, bool closing)
-{
-	unsigned int i;
-
-	if (rds_op_wait(msgs, closing ? CLOSE_WAIT_MAX : MAX_SCHEDULE_TIMEOUT))
-		return;
-	rds_stat_inc(send_close_dropped);
-	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
-
-		if (p)
-			rds_path_reset(p);
-	}
-	rds_op_wait(msgs, CLOSE_WAIT_MAX);
-}
-
-static void cancel_conn(struct rds_conn *c, void *arg)
-{
-	struct cancel_ctx *x = arg;
-	unsigned int i = RDS_MAX_PATHS;
-	LIST_HEAD(out);
-
-	if (!ipv6_addr_equal(&c->key.laddr, &x->rs->bound.ip))
-		return;
-	if (x->dst && !ipv6_addr_equal(&c->key.faddr, &x->dst->ip))
-		return;
-	if (x->dst && x->dst->scope && c->key.scope && x->dst->scope != c->key.scope)
-		return;
-	/* Path 0 last: rds_mprds_fold_path() moves messages there. */
-	while (i--) {
-		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
-
-		if (!p)
-			continue;
-		rds_path_purge(p, x->rs, x->dst ? &x->dst->port : NULL, x->lent,
-			       x->dst ? RDS_DROP_CANCELLED : RDS_DROP_CLOSED, &out);
-		rds_mprds_fold_path(p);
-	}
-	rds_op_finish(&out, x->dst ? RDS_RDMA_CANCELED : -1);
-	cancel_wait(c, &out, !x->dst);
-	rds_underway_release(&out);
-	rds_message_settle_parted(&out, x->rs);
-}
-
-/**
- * rds_cancel() - take a socket's messages back
- * @rs: socket
- * @dst: only those to this address and port, or NULL for all (close)
- *
- * A message that is half-way on the wire still completes on the present link.  So does an
- * RDMA or atomic operation that has begun, and this waits for it: afterwards its memory is
- * the application's again, unless a signal came.  For close() that has a limit: then the link
- * goes.
- *
- * Context: process, may sleep.
- * Return: 0.
- */
-int rds_cancel(struct rds_sock *rs, const struct rds_addr *dst)
-{
-	struct cancel_ctx x = { .rs = rs, .dst = dst };
-
-	if (!rds_is_bound(rs))
-		return 0;
-	if (!atomic_read(&rs->tx_msgs) && (dst || !READ_ONCE(rs->pins_left)))
-		return 0;
-	rds_conn_for_each(rds_net(sock_net(rds_rs_to_sk(rs))), cancel_conn, &x);
-	return 0;
-}
-
-/**
- * rds_cancel_lent() - a socket is closed: take back what uses memory of the application
- * @rs: socket
- *
- * As rds_cancel() for all messages with pages of zero copy, or an operation.  The others stay.
- *
- * Context: process, may sleep.
- */
-void rds_cancel_lent(struct rds_sock *rs)
-{
-	struct cancel_ctx x = { .rs = rs, .lent = true };
-
-	if (READ_ONCE(rs->lends) && (atomic_read(&rs->tx_msgs) || READ_ONCE(rs->pins_left)))
-		rds_conn_for_each(rds_net(sock_net(rds_rs_to_sk(rs))), cancel_conn, &x);
 }

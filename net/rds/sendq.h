@@ -147,9 +147,6 @@ void rds_path_leave(struct rds_path *p, struct rds_message *m, struct list_head 
 void rds_path_settle(struct list_head *list);
 void rds_path_settle_rest(struct rds_path *p);
 void rds_path_empty(struct rds_path *p, enum rds_drop_reason why, struct list_head *out);
-/* Take messages of @rs (to @dport, or all if NULL) off the path. */
-void rds_path_purge(struct rds_path *p, struct rds_sock *rs, const u16 *dport, bool lent,
-		    enum rds_drop_reason why, struct list_head *out);
 void rds_path_requeue_sent(struct rds_path *p);
 
 /* underway.c */

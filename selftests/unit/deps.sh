@@ -10,7 +10,7 @@
 #					know those
 #	path sendq settle underway state conn mprds fold generation peer legacy hold expire cong congwait transport
 #					know those, and transports by their table
-#	send recv sockopt info stats sysctl socket
+#	send cancel recv sockopt info stats sysctl socket
 #					sit on top
 #	transports			see <net/rds.h> and wire.h only
 #
@@ -33,7 +33,7 @@ pure_headers="wire.h cmsg.h sockaddr.h state.h ib/ring.h ib/private.h ib/credit.
 basics="array_size atomic compiler errno in in6 limits nospec rds socket stddef string types unaligned"
 level1="quota message orphan port pin mr op payload drop notify trace wait"
 level2="path sendq settle underway state conn mprds fold generation peer legacy hold expire cong congwait transport"
-level3="send recv linger sockopt info stats sysctl socket"
+level3="send cancel recv linger sockopt info stats sysctl socket"
 free="deliver loop room main exports"
 
 # result NAME FILE: passes if FILE, a list of findings, is empty
