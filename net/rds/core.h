@@ -459,6 +459,8 @@ struct rds_path {
  * @setup: serialises mprds set-up
  * @answered: the peer ever sent a valid frame
  * @claim: in rds_net.conn_quota
+ * @fold_waits: rds_mprds_fold_path() has to be called again when something was acknowledged
+ * @user: who was the first to send by it, counted, NULL before; written once
  * @destroy_work: destroys it once it was taken out of the table
  * @lru_node: rds_net.lru (rds_net.lock), while in the table
  * @lru_used: @last_used when it was last looked at
@@ -493,7 +495,7 @@ struct rds_conn {
 	u32 who_gen, who_name;
 	unsigned long doubt_since;
 	bool dead;
-	bool fanout_open, repairing, fold;
+	bool fanout_open, repairing, fold, fold_waits;
 	u8 pings, pongs, fence;
 	u64 pinged_at, last_data;
 	u32 nr_early, nr_early_queued;
@@ -564,6 +566,7 @@ bool rds_mprds_may_send(struct rds_path *p);
 bool rds_mprds_may_still_send(const struct rds_path *p);
 void rds_mprds_path0_acked(struct rds_conn *c);
 void rds_mprds_fold_path(struct rds_path *p);
+void rds_mprds_fold_later(struct rds_conn *c);
 bool rds_mprds_may_start(const struct rds_path *p);
 unsigned int rds_mprds_guess(struct rds_conn *c);
 bool rds_mprds_apply(struct rds_conn *c);

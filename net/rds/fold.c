@@ -49,12 +49,15 @@ static bool fold_some(struct rds_path *p, struct rds_path *p0)
  * nothing follows it (rds_mprds_may_send()), until the peer has acknowledged it
  * (rds_path_acked()) or the link is stopped.  One that says nothing is that of the old peer.
  *
- * Context: any.
+ * It goes in front of the flows of path 0.  There earlier messages of the same sockets may wait,
+ * from before the fan-out: until they are on their way (rds_mprds_path0_acked()) nothing is done.
+ *
+ * Context: process.
  */
 void rds_mprds_fold_path(struct rds_path *p)
 {
 	struct rds_path *p0 = p->conn->paths[0];
-	bool sent, silent, done;
+	bool sent, silent, early, done;
 
 	if (!p->index || !READ_ONCE(p->conn->fold) || READ_ONCE(p->folded))
 		return;
@@ -64,18 +67,40 @@ void rds_mprds_fold_path(struct rds_path *p)
 		spin_lock_nested(&p0->lock, SINGLE_DEPTH_NESTING);
 		sent = !list_empty(&p->sent);
 		silent = p->state != RDS_UP || !p->rx_frames;
-		done = sent || fold_some(p, p0);
+		early = p->conn->nr_early_queued;
+		if (sent || early)
+			WRITE_ONCE(p->conn->fold_waits, true);
+		done = sent || early || fold_some(p, p0);
 		spin_unlock(&p0->lock);
 		spin_unlock_bh(&p->lock);
+		cond_resched();
 	} while (!done);
 	if (sent) {
 		if (silent)
 			rds_path_reset(p);
 		return;
 	}
+	if (early)
+		return;
 	if (READ_ONCE(p0->nr_queued))
 		rds_path_want(p0);
 	rds_path_kick(p0);
 	/* Control messages were turned away. */
 	rds_path_kick(p);
+}
+
+/**
+ * rds_mprds_fold_later() - what has kept a path's messages from path 0 may be gone
+ * @c: the connection
+ *
+ * Context: any, no lock held.
+ */
+void rds_mprds_fold_later(struct rds_conn *c)
+{
+	if (!READ_ONCE(c->fold_waits) || !xchg(&c->fold_waits, false))
+		return;
+	spin_lock_bh(&c->lock);
+	if (!c->dead)
+		mod_delayed_work(rds_wq, &c->mprds_work, 0);
+	spin_unlock_bh(&c->lock);
 }

@@ -141,13 +141,17 @@ static bool fanout_done(struct rds_conn *c)
 /* The gate opens once, and whoever opens it wakes those that were turned away. */
 static void fanout_release(struct rds_conn *c)
 {
-	unsigned int i, n;
+	unsigned int i;
 
 	if (xchg(&c->fanout_open, true))
 		return;
-	n = smp_load_acquire(&c->npaths);	/* pairs with mprds_publish() */
-	for (i = 1; i < n; i++)
-		rds_path_kick(c->paths[i]);
+	/* Those that came before the peer said how many there are have pongs to send, too. */
+	for (i = 1; i < RDS_MAX_PATHS; i++) {
+		struct rds_path *p = smp_load_acquire(&c->paths[i]);	/* published complete */
+
+		if (p)
+			rds_path_kick(p);
+	}
 }
 
 /**
@@ -236,6 +240,8 @@ void rds_mprds_path0_acked(struct rds_conn *c)
 		fanout_ask(c);
 	if (fanout_done(c))
 		fanout_release(c);
+	if (!READ_ONCE(c->nr_early_queued))
+		rds_mprds_fold_later(c);
 }
 
 /* A peer that answers no more: what its TCP has acknowledged must do. */
@@ -654,8 +660,8 @@ bool rds_mprds_apply(struct rds_conn *c)
 	if (want && ok &&
 	    (want > c->npaths || (c->tx_paths <= 1 && mprds_tx_paths(c, want) > c->tx_paths)))
 		mprds_publish(c, want);
-	for (i = 1; want && READ_ONCE(c->fold) && i < c->npaths; i++)
-		if (!READ_ONCE(c->paths[i]->folded))
+	for (i = 1; want && READ_ONCE(c->fold) && i < RDS_MAX_PATHS; i++)
+		if (c->paths[i] && !READ_ONCE(c->paths[i]->folded))
 			rds_mprds_fold_path(c->paths[i]);
 	if (want)
 		mprds_repair(c);

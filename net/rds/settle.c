@@ -159,7 +159,7 @@ static bool settle(struct rds_path *p, u32 epoch, u64 pos, u32 most)
 	if (!p->index)
 		rds_mprds_path0_acked(p->conn);
 	else
-		rds_mprds_fold_path(p);
+		rds_mprds_fold_later(p->conn);
 	return nr >= SETTLE_CHUNK;
 }
 

@@ -2,7 +2,8 @@
 """A peer that reads late at first contact, and who sends to it; driven by fanout.sh.
 
 Usage: fanout.py peer answers|silent ADDRESS, fanout.py sender WHAT-THE-PEER-SAYS ADDRESS,
-fanout.py replaced|downgraded ADDRESS, fanout.py queuer WHAT-THE-PEER-SAYS ADDRESS
+fanout.py replaced|downgraded ADDRESS, fanout.py queuer WHAT-THE-PEER-SAYS ADDRESS,
+fanout.py smothered ADDRESS, fanout.py bulk WHAT-THE-PEER-SAYS ADDRESS
 """
 import select
 import socket
@@ -110,8 +111,13 @@ def peer(how, addr):
     say("ok" if ok else "wrong")
 
 
-def listen(addr):
-    listener = socket.create_server((addr, PORT), backlog=64)
+def listen(addr, rcvbuf=0):
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if rcvbuf:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+    listener.bind((addr, PORT))
+    listener.listen(64)
     listener.settimeout(20)
     return listener
 
@@ -198,6 +204,66 @@ def replaced(addr):
     say(len(others), "others brought", stray, "messages, the first", flows, "before the ping", early)
     whole = all(v == list(range(v[0], QUEUED)) for v in flows.values())
     say("ok" if whole and len(flows) == 8 and not stray else "wrong")
+
+
+def smothered(addr):
+    """As replaced(), but what was queued before the fan-out is not on its way yet when he is there."""
+    listener = listen(addr, 4096)
+    say("listening")
+    first = listener.accept()[0]
+    first.settimeout(20)
+    time.sleep(1.5)             # all of that is queued
+    await_ping(first)
+    pong(first, 1)
+    say("pinged")
+    time.sleep(2)               # more messages are queued, for other paths
+    go([listener, first])
+    listener = listen(addr, 4096)
+    first = listener.accept()[0]
+    first.settimeout(20)
+    flows = {}
+    early = await_ping(first, flows)
+    pong(first, 1, OLD)
+    time.sleep(1)
+    first.settimeout(3)
+    try:
+        while True:
+            record(flows, frame(first))
+    except TimeoutError:
+        pass
+    flows = {k: v for k, v in flows.items() if k < BULK_PORT}
+    say("before the ping", len(early), "messages; flows", flows)
+    whole = all(v == list(range(SMOTHERED)) for v in flows.values())
+    say("ok" if whole and len(flows) == 8 else "wrong")
+
+
+SMOTHERED = 6                   # messages of each flow
+BULK_PORT = 5300
+
+
+def bulk(said, addr):
+    """Much is in front of the first messages of eight flows; the others follow when there are paths."""
+    def connected(port):
+        s = socket.socket(21, socket.SOCK_SEQPACKET)
+        s.bind((VICTIM, port))
+        s.connect((addr, DATA_PORT))
+        return s
+
+    many = [connected(BULK_PORT + i) for i in range(16)]
+    socks = [connected(5200 + i) for i in range(8)]
+    for s in many:
+        s.send(b"0".ljust(100000), socket.MSG_DONTWAIT)
+    for s in socks:
+        s.send(b"0", socket.MSG_DONTWAIT)
+    end = time.monotonic() + 60
+    while "pinged" not in open(said, encoding="ascii").read() and time.monotonic() < end:
+        time.sleep(0.05)
+    for n in range(1, SMOTHERED):
+        time.sleep(0.2)
+        for s in socks:
+            s.send(b"%d" % n, socket.MSG_DONTWAIT)
+    while not open(said, encoding="ascii").read().endswith(("ok\n", "wrong\n")):
+        time.sleep(0.1)
 
 
 QUEUED = 12                     # messages of each flow

@@ -35,9 +35,11 @@ ktap_header
 setup_hostile
 ip -n n1 addr add 10.1.0.10/24 dev eth0
 ip -n n1 addr add 10.1.0.11/24 dev eth0
+ip -n n1 addr add 10.1.0.12/24 dev eth0
 check "later messages wait until the earlier ones are read" contact answers 10.1.0.9
 check "but not for ever, if the peer answers no more" contact silent 10.1.0.10
 check "a peer that pairs paths is replaced by one that does not: all goes by one" \
 	between queuer 10.1.0.11 replaced
 check "so when it dials us, by any port, and only listens" between queuer 10.1.0.1 downgraded
+check "so when messages from before the fan-out wait behind much else" between bulk 10.1.0.12 smothered
 ktap_finish
