@@ -536,6 +536,12 @@ static inline bool rds_conn_tryget(struct rds_conn *c)
 	return refcount_inc_not_zero(&c->ref);
 }
 
+/* Somebody else has a reference, too. */
+static inline void rds_conn_hold(struct rds_conn *c)
+{
+	refcount_inc(&c->ref);
+}
+
 struct rds_path *rds_conn_add_path(struct rds_conn *c, unsigned int index);
 bool rds_path_has_successor(struct rds_path *p);
 int rds_conn_init_net(struct rds_net *rn);

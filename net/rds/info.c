@@ -214,10 +214,11 @@ static void sent_record(struct rds_message *m, void *arg)
 }
 
 /* Not those that were taken back, and are there for the transport's sake. */
-static void own_record(struct rds_message *m, void *arg)
+static bool own_record(struct rds_message *m, void *arg)
 {
 	if (READ_ONCE(m->rs))
 		sent_record(m, arg);
+	return true;
 }
 
 static void sock_sent(struct walk *w, struct rds_sock *rs)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sendmsg() and cancel: request -> message -> path.
+ * sendmsg(): request -> message -> path.
  *
  * The order of the checks is the ABI (Documentation/sockets.rst).  The commit point is
  * rds_path_enqueue() in send_commit(): before it every error undoes everything, after it

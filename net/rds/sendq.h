@@ -140,7 +140,7 @@ struct rds_tx_walk {
 
 /* settle.c */
 void rds_tx_walk_begin(struct rds_tx_walk *w, struct rds_sock *rs);
-bool rds_tx_walk_some(struct rds_tx_walk *w, void (*fn)(struct rds_message *m, void *arg),
+bool rds_tx_walk_some(struct rds_tx_walk *w, bool (*fn)(struct rds_message *m, void *arg),
 		      void *arg);
 void rds_tx_walk_end(struct rds_tx_walk *w);
 void rds_path_leave(struct rds_path *p, struct rds_message *m, struct list_head *list);

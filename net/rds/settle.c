@@ -298,12 +298,13 @@ void rds_tx_walk_begin(struct rds_tx_walk *w, struct rds_sock *rs)
 /**
  * rds_tx_walk_some() - the next messages of a walk, about SETTLE_CHUNK at most
  * @w: the walk
- * @fn: is called for each that is on a path, with rds_sock.tx_lock held; may take it off the list
+ * @fn: is called for each that is on a path, with rds_sock.tx_lock held; may take it off the list.
+ *	If it says false no more follow now, and this message is the next one.
  * @arg: for @fn
  *
  * Return: false at the end.
  */
-bool rds_tx_walk_some(struct rds_tx_walk *w, void (*fn)(struct rds_message *m, void *arg),
+bool rds_tx_walk_some(struct rds_tx_walk *w, bool (*fn)(struct rds_message *m, void *arg),
 		      void *arg)
 {
 	struct rds_message *m = &w->here, *next;
@@ -314,8 +315,8 @@ bool rds_tx_walk_some(struct rds_tx_walk *w, void (*fn)(struct rds_message *m, v
 	list_for_each_entry_safe_continue(m, next, &w->rs->tx_list, own) {
 		if (m == &w->end || n++ == SETTLE_CHUNK)
 			break;
-		if (READ_ONCE(m->where) != RDS_MSG_OFF)
-			fn(m, arg);
+		if (READ_ONCE(m->where) != RDS_MSG_OFF && !fn(m, arg))
+			break;
 	}
 	more = m != &w->end;
 	list_move_tail(&w->here.own, &m->own);

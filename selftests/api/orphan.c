@@ -573,4 +573,31 @@ TEST(orphan__exit_with_many_sockets)
 	EXPECT_EQ(0, counter(obs, "orphan_present"));
 }
 
+/* Connections that they have nothing to do with are not looked at. */
+TEST(orphan__exit_beside_many_connections)
+{
+	__s64 nothing, dropped;
+	int obs, i, n = 3500;
+	char addr[32];
+
+	SETUP_PAIR();
+	/* where packets end without a word, and no neighbour is asked for */
+	ASSERT_EQ(0, system("ip route add 10.2.0.0/16 via 10.1.0.2"));
+	ASSERT_EQ(0, net_sysctl("max_conns", 2 * n));
+	ASSERT_EQ(0, net_sysctl("close_timeout_ms", 0));
+	obs = rds_bound("10.1.0.1", 0);
+	ASSERT_EQ(0, set_int(obs, SOL_SOCKET, SO_SNDBUFFORCE, 1 << 24));
+	for (i = 0; i < n; i++) {
+		snprintf(addr, sizeof(addr), "10.2.%d.%d", i / 250, 1 + i % 250);
+		ASSERT_EQ(1, send_to(obs, addr, 9, buf, 1, MSG_DONTWAIT));
+	}
+	nothing = end_of_many(false, 0);
+	dropped = end_of_many(true, 0);
+	TH_LOG("%d sockets end beside %d connections in %lld ms, with messages %lld", MANY, n,
+	       (long long)nothing, (long long)dropped);
+	ASSERT_LE(0, nothing);
+	EXPECT_LE(0, dropped);
+	EXPECT_GT(4 * nothing + 1000, dropped);
+}
+
 TEST_HARNESS_MAIN
