@@ -8,7 +8,8 @@
  * front.  Then users take turns, by bytes (deficit round robin: who has overdrawn his credit waits
  * until it was filled up again), and the flows of a user take turns in his, by messages.  So the
  * messages of a pair of sockets stay in order, and a user waits behind one turn of each other user,
- * whatever they have queued.
+ * whatever they have queued.  The user is the one who made the socket, as quota.c knows users: all
+ * administrators are one, and so is a user namespace.
  *
  * A flow whose port is congested at the peer is parked when it is its turn: its messages wait here,
  * and neither in the transport nor at the receiver, where they would keep others waiting.
@@ -38,9 +39,10 @@ static struct hlist_head *user_head(struct rds_sendq *q, kuid_t uid)
 	return &q->users[hash_32(__kuid_val(uid), RDS_SENDQ_HASH_BITS)];
 }
 
+/* Not sk_uid, which fchown() changes while messages wait. */
 static kuid_t sock_user(const struct rds_sock *rs)
 {
-	return rs->sk.sk_uid;
+	return rs->user->uid;
 }
 
 /* ---- objects ------------------------------------------------------------------ */
