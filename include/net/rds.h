@@ -40,6 +40,8 @@ struct rds_hdr;
 struct rds_info_sink;
 struct rds_path;
 struct rds_pin;
+struct rds_quota;
+struct rds_share;
 struct rds_underway;
 struct rds_sock;
 
@@ -484,6 +486,17 @@ void rds_path_deliver_done(struct rds_path *p, struct rds_rx_batch *b);
  */
 bool rds_path_charge(struct rds_path *p, u32 n, bool force);
 void rds_path_uncharge(struct rds_path *p, u32 n);
+
+/*
+ * Shares of what a device or the transport has a bounded number of; process context.
+ * rds_quota_alloc(): nobody has any; NULL without memory.
+ * rds_path_claim(): one of @max, for the user whose connection it is; -ENOSPC if that one has his
+ * share, -ENOMEM.  rds_path_unclaim(): and gives it back; nothing is done if that is NULL.
+ */
+struct rds_quota *rds_quota_alloc(void);
+void rds_quota_free(struct rds_quota *q);
+struct rds_share *rds_path_claim(const struct rds_path *p, struct rds_quota *q, unsigned int max);
+void rds_path_unclaim(struct rds_quota *q, struct rds_share *share);
 
 /*
  * Emit one info record of exactly @size bytes (a multiple of nothing; all records of a source

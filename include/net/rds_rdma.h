@@ -158,14 +158,12 @@ struct rds_rdma_ops {
 void rds_mr_unmapped(struct rds_mr *mr);
 
 /*
- * Shares of what a device has a bounded number of, and regions are made of.  Process context.
- * rds_mr_quota_alloc(): nobody has any; NULL without memory.
+ * Shares of what a device has a bounded number of, and regions are made of: rds_quota_alloc().
+ * Process context.
  * rds_mr_claim(): from mr_map(): the region takes one of @max.  0, -EAGAIN if its user has his
  * share, -ENOMEM.
  * rds_mr_unclaim(): and gives it back; nothing is done if it has none.
  */
-struct rds_quota *rds_mr_quota_alloc(void);
-void rds_mr_quota_free(struct rds_quota *q);
 int rds_mr_claim(struct rds_mr *mr, struct rds_quota *q, unsigned int max);
 void rds_mr_unclaim(struct rds_mr *mr);
 

@@ -86,6 +86,8 @@ static void conn_free(struct rds_conn *c)
 	rds_cong_leave(c);
 	conn_free_paths(c);
 	rds_conn_uncharge(c);
+	if (c->user)
+		rds_user_put(c->user);
 	rds_legacy_forget(c);
 	rds_underway_exit(c);
 	kfree(c->fmap);
@@ -401,6 +403,17 @@ static void conn_key(struct rds_conn_key *key, const struct rds_transport *t,
 	key->tos = tos;
 }
 
+/* What is dialled for it counts as his: a peer's has nobody before. */
+static struct rds_conn *conn_used_by(struct rds_conn *c, struct rds_user *u)
+{
+	if (likely(READ_ONCE(c->user)))
+		return c;
+	rds_user_hold(u);
+	if (cmpxchg(&c->user, NULL, u))
+		rds_user_put(u);
+	return c;
+}
+
 /**
  * rds_conn_for_send() - the connection for a message of a socket
  * @rs: bound socket
@@ -424,12 +437,12 @@ struct rds_conn *rds_conn_for_send(struct rds_sock *rs, const struct in6_addr *f
 	conn_key(&key, rs->trans, &rs->bound.ip, faddr, scope, rs->tos);
 	c = conn_lookup(rn, &key);
 	if (c)
-		return c;
+		return conn_used_by(c, rs->user);
 	if (rs->trans->caps & RDS_CAP_LOCAL_VIA_LOOP || rds_addr_is_loopback(faddr)) {
 		key.trans = &rds_loop_transport;
 		c = conn_lookup(rn, &key);
 		if (c)
-			return c;
+			return conn_used_by(c, rs->user);
 		if (!rds_addr_is_local(net, faddr, scope))
 			key.trans = rs->trans;
 	}

@@ -513,6 +513,7 @@ struct rds_conn {
 	bool closing, going;
 	bool answered;
 	struct rds_claim claim;
+	struct rds_user *user;
 	struct work_struct destroy_work;
 	struct list_head lru_node;
 	unsigned long lru_used;

@@ -462,9 +462,8 @@ int rds_conn_charge(struct rds_conn *c, enum rds_who who)
 
 	if (!user && who != RDS_WHO_PEER)
 		return -ENOMEM;
+	c->user = user;		/* until it is freed */
 	err = rds_quota_claim(&rn->conn_quota, user, READ_ONCE(rn->sysctl.max_conns), &c->claim);
-	if (user)
-		rds_user_put(user);
 	if (err == -ENOSPC)
 		rds_stat_inc(conn_share);
 	return err;

@@ -47,29 +47,6 @@ void rds_mr_unmapped(struct rds_mr *mr)
 }
 
 /**
- * rds_mr_quota_alloc() - something that a device has a bounded number of
- *
- * Return: a quota of which nobody has any, or NULL.
- */
-struct rds_quota *rds_mr_quota_alloc(void)
-{
-	struct rds_quota *q = kmalloc(sizeof(*q), GFP_KERNEL);
-
-	if (q)
-		rds_quota_init(q);
-	return q;
-}
-
-/**
- * rds_mr_quota_free() - the device goes
- * @q: its quota, of which nobody has any; or NULL
- */
-void rds_mr_quota_free(struct rds_quota *q)
-{
-	kfree(q);
-}
-
-/**
  * rds_mr_claim() - a region needs one of what the device has a bounded number of
  * @mr: region that is being mapped
  * @q: the quota

@@ -132,8 +132,16 @@ struct rds_user *rds_user_get(struct rds_net *rn)
 	return u;
 }
 
-static void user_hold(struct rds_user *u)
+/**
+ * rds_user_hold() - take a reference to a user
+ * @u: the user, held by the caller
+ *
+ * Context: any.
+ */
+void rds_user_hold(struct rds_user *u)
 {
+	if (u->who == RDS_WHO_ADMIN)
+		return;
 	spin_lock_bh(&u->users->lock);
 	u->ref++;
 	spin_unlock_bh(&u->users->lock);
@@ -267,7 +275,7 @@ static int quota_claim_user(struct rds_quota *q, struct rds_user *u, unsigned in
 	spin_unlock_bh(&q->lock);
 	/* Nobody else releases what is claimed here, so the share is there still. */
 	if (!fresh)
-		user_hold(u);
+		rds_user_hold(u);
 	kfree(fresh);
 	return err;
 }
@@ -324,4 +332,60 @@ void rds_quota_release(struct rds_quota *q, struct rds_claim *claim)
 	if (s)
 		rds_user_put(s->user);
 	kfree(s);
+}
+
+/* ---- of transports ------------------------------------------------------------------ */
+
+/**
+ * rds_quota_alloc() - something that a device, or a transport, has a bounded number of
+ *
+ * Return: a quota of which nobody has any, or NULL.
+ */
+struct rds_quota *rds_quota_alloc(void)
+{
+	struct rds_quota *q = kmalloc(sizeof(*q), GFP_KERNEL);
+
+	if (q)
+		rds_quota_init(q);
+	return q;
+}
+
+/**
+ * rds_quota_free() - it goes
+ * @q: its quota, of which nobody has any; or NULL
+ */
+void rds_quota_free(struct rds_quota *q)
+{
+	kfree(q);
+}
+
+/**
+ * rds_path_claim() - a path needs one, for the user who was the first to send by its connection
+ * @p: the path
+ * @q: the quota
+ * @max: how many there are
+ *
+ * Context: process, may sleep.
+ * Return: what rds_path_unclaim() gives back; -ENOSPC if the user has his share, -ENOMEM.
+ */
+struct rds_share *rds_path_claim(const struct rds_path *p, struct rds_quota *q, unsigned int max)
+{
+	struct rds_claim claim = {};
+	int err = rds_quota_claim(q, READ_ONCE(p->conn->user), max, &claim);
+
+	return err ? ERR_PTR(err) : claim.share;
+}
+
+/**
+ * rds_path_unclaim() - undo rds_path_claim()
+ * @q: the quota
+ * @share: what it has returned
+ *
+ * Context: any.
+ */
+void rds_path_unclaim(struct rds_quota *q, struct rds_share *share)
+{
+	struct rds_claim claim = { .share = share };
+
+	rds_quota_release(q, &claim);
 }

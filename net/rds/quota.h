@@ -35,7 +35,8 @@ enum rds_who {
  * @users: where that is
  * @who: RDS_WHO_USER, or RDS_WHO_ADMIN: those are all the same user
  * @uid: whose ids answer for him; not of the administrator
- * @ref: sockets and shares (rds_users.lock); not of the administrator, who is always there
+ * @ref: sockets, connections and shares (rds_users.lock); not of the administrator, who is always
+ *	there
  * @spilled: bytes of his sockets' queues that are above their limits (room.c)
  * @orphans: rds_orphan.user_node, the first to be closed first (rds_orphans.lock)
  * @nr_orphans: what they count (rds_orphans.lock)
@@ -98,6 +99,7 @@ struct rds_claim {
 void rds_users_init(struct rds_users *users);
 enum rds_who rds_quota_current(const struct net *net);
 struct rds_user *rds_user_get(struct rds_net *rn);
+void rds_user_hold(struct rds_user *u);
 void rds_user_put(struct rds_user *user);
 
 unsigned long rds_quota_bound(unsigned long max, enum rds_who who);

@@ -358,6 +358,7 @@ enum rds_ib_probe {
  * @ops: operations
  * @wcs: completions being handled (poll work)
  * @cost: its fixed memory, in units of 4 KiB, once it is charged
+ * @share: in rds_ib_dialled, or NULL
  */
 struct rds_ib_link {
 	struct rds_ib_path *ib;
@@ -403,6 +404,7 @@ struct rds_ib_link {
 	struct rds_ib_ops ops;
 	struct ib_wc wcs[16];
 	long cost;
+	struct rds_share *share;
 };
 
 /**
@@ -463,6 +465,7 @@ struct rds_ib_path {
 extern struct rds_transport rds_ib_transport;
 extern struct workqueue_struct *rds_ib_wq;	/* sleeps */
 extern struct workqueue_struct *rds_ib_poll_wq;
+extern struct rds_quota *rds_ib_dialled;	/* links that we dial */
 extern unsigned int rds_ib_mr_1m_pool_size;
 extern unsigned int rds_ib_mr_8k_pool_size;
 unsigned int rds_ib_retries(const struct rdma_cm_id *id);

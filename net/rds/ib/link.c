@@ -352,18 +352,40 @@ static long rds_ib_link_cost(u32 sends, u32 recvs, u32 ops)
 	return DIV_ROUND_UP_ULL(bytes, RDS_IB_FRAG);
 }
 
-static bool rds_ib_link_charge(struct rds_ib_link *l, u32 sends, u32 recvs, u32 ops)
+/* Of those that we dial each user has a share.  0 or -errno. */
+static int rds_ib_link_claim(struct rds_ib_link *l, long cost)
+{
+	unsigned long max = READ_ONCE(rds_ib_sysctl_max_link_allocation) / cost;
+	struct rds_share *share;
+
+	if (l->adopted)
+		return 0;
+	share = rds_path_claim(l->ib->path, rds_ib_dialled, min_t(unsigned long, max, INT_MAX));
+	if (IS_ERR(share))
+		return PTR_ERR(share);
+	l->share = share;
+	return 0;
+}
+
+static int rds_ib_link_charge(struct rds_ib_link *l, u32 sends, u32 recvs, u32 ops)
 {
 	long cost = rds_ib_link_cost(sends, recvs, ops);
+	atomic_long_t *all = &rds_ib_links_cost[l->adopted];
+	int err = rds_ib_link_claim(l, cost);
 
-	l->cost = cost;
-	if (atomic_long_add_return(cost, &rds_ib_links_cost[l->adopted]) <=
-	    READ_ONCE(rds_ib_sysctl_max_link_allocation))
-		return true;
+	if (!err && atomic_long_add_return(cost, all) >
+		    READ_ONCE(rds_ib_sysctl_max_link_allocation)) {
+		atomic_long_sub(cost, all);
+		err = -ENOSPC;
+	}
+	if (!err)
+		l->cost = cost;
+	if (err != -ENOSPC)
+		return err;
 	if (l->adopted)
 		rds_ib_evict_idle();
 	rds_ib_count(RDS_IB_LINK_LIMIT);
-	return false;
+	return err;
 }
 
 /**
@@ -403,8 +425,9 @@ int rds_ib_link_setup(struct rds_ib_link *l)
 				     RDS_IB_EXTRA_WR);
 	int err;
 
-	if (!rds_ib_link_charge(l, sends, recvs, ops))
-		return -ENOSPC;
+	err = rds_ib_link_charge(l, sends, recvs, ops);
+	if (err)
+		return err;
 	/* As many as it has when memory is short. */
 	rds_ib_credit_init(&l->credit, min(recvs, RDS_IB_OWN_BUFFERS));
 	err = rds_ib_rx_init(l, recvs);
@@ -614,6 +637,7 @@ static void rds_ib_link_free(struct rds_ib_link *l)
 	if (l->rdev)
 		rds_ib_dev_put(l->rdev);
 	atomic_long_sub(l->cost, &rds_ib_links_cost[l->adopted]);
+	rds_path_unclaim(rds_ib_dialled, l->share);
 	kvfree(l);
 }
 

@@ -80,6 +80,8 @@ struct rds_transport rds_ib_transport = {
 	.tos_map	= rds_ib_tos_map,
 };
 
+struct rds_quota *rds_ib_dialled;
+
 static int rds_ib_workqueues(void)
 {
 	rds_ib_wq = alloc_workqueue("krds_ib", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
@@ -101,7 +103,8 @@ static int __init rds_ib_init(void)
 	err = rds_ib_workqueues();
 	if (err)
 		return err;
-	err = rds_ib_sysctl_init();
+	rds_ib_dialled = rds_quota_alloc();
+	err = rds_ib_dialled ? rds_ib_sysctl_init() : -ENOMEM;
 	if (err)
 		goto err_wq;
 	err = rds_ib_device_init();
@@ -123,6 +126,7 @@ err_device:
 err_sysctl:
 	rds_ib_sysctl_exit();
 err_wq:
+	rds_quota_free(rds_ib_dialled);
 	destroy_workqueue(rds_ib_poll_wq);
 	destroy_workqueue(rds_ib_wq);
 	return err;
@@ -136,6 +140,7 @@ static void __exit rds_ib_exit(void)
 	rds_ib_leave_all();
 	rds_ib_device_exit();
 	rds_ib_sysctl_exit();
+	rds_quota_free(rds_ib_dialled);
 	destroy_workqueue(rds_ib_poll_wq);
 	destroy_workqueue(rds_ib_wq);
 	WARN_ON(rds_ib_rx_pages());

@@ -498,7 +498,7 @@ void rds_ib_mr_look(struct rds_ib_device *rdev)
 
 static int pool_init(struct rds_ib_mr_pool *pool, bool large, unsigned int pages, u64 max)
 {
-	pool->shares = rds_mr_quota_alloc();
+	pool->shares = rds_quota_alloc();
 	spin_lock_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->idle);
 	pool->large = large;
@@ -513,7 +513,7 @@ static void pools_exit(struct rds_ib_mr_dev *md)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(md->pool); i++)
-		rds_mr_quota_free(md->pool[i].shares);
+		rds_quota_free(md->pool[i].shares);
 }
 
 /**
