@@ -19,6 +19,11 @@
 #define RDS_IDLE_BACKOFF	(30UL * HZ)
 /* An unanswered handshake ping is repeated after this. */
 #define RDS_GREET_INTERVAL	HZ
+/*
+ * Where either end dials, the one that did not dial the last link waits so long for who did, and up
+ * to once more: many links may have gone at once.
+ */
+#define RDS_PASSIVE_WAIT	(HZ / 8 + 1)
 /* How long a path of a legacy peer waits for the paths below it. */
 #define RDS_ORDER_INTERVAL	max(HZ / 100, 1)
 
@@ -69,6 +74,16 @@ static unsigned long backoff_max(const struct rds_conn *c)
 	return max(max_j, RDS_IDLE_BACKOFF);
 }
 
+/* How long must somebody else be given time to dial, before we do? */
+static unsigned long backoff_least(const struct rds_path *p)
+{
+	if (rds_conn_is_active(p->conn))
+		return 0;
+	if (p->conn->key.trans->caps & RDS_CAP_CANONICAL)
+		return RDS_NUDGE_INTERVAL;
+	return p->adopted ? RDS_PASSIVE_WAIT + get_random_u32_below(RDS_PASSIVE_WAIT) : 0;
+}
+
 static unsigned long backoff_next(struct rds_path *p)
 {
 	const struct rds_net *rn = p->conn->rn;
@@ -83,9 +98,7 @@ static unsigned long backoff_next(struct rds_path *p)
 		delay = get_random_u32_below(min3(p->backoff, max_j, (unsigned long)U32_MAX));
 		p->backoff = min(p->backoff * 2, max_j);
 	}
-	if (!rds_conn_is_active(p->conn) && p->conn->key.trans->caps & RDS_CAP_CANONICAL)
-		delay = max_t(unsigned long, delay, RDS_NUDGE_INTERVAL);
-	return delay;
+	return max(delay, backoff_least(p));
 }
 
 /* What a link begins with. */
