@@ -40,6 +40,7 @@
 #define MAX_TIMES	200000
 #define PILE_TIME	40
 #define PERIOD		0.1		/* so often a victim asks, unless it waits for an answer */
+#define GRAIN		2		/* ms: the probe looks this often who asks next */
 
 struct addr {
 	struct sockaddr_storage ss;
@@ -228,8 +229,9 @@ static void probe(char **arg)
 	struct addr to[2] = { address(arg[1], atoi(arg[2])), address(arg[4], atoi(arg[2])) };
 	struct asker who[2 * VICTIMS] = {};
 	struct pollfd p[2 * VICTIMS];
+	unsigned int turn;
 	double end;
-	int i;
+	int i, k;
 
 	for (i = 0; i < 2 * VICTIMS; i++) {
 		who[i].which = i % 2;
@@ -238,10 +240,12 @@ static void probe(char **arg)
 		p[i].fd = who[i].fd;
 		p[i].events = POLLIN;
 	}
-	for (end = now() + atof(arg[5]); now() < end;) {
-		for (i = 0; i < 2 * VICTIMS; i++)
-			ask(&who[i], &to[i % 2]);
-		poll(p, 2 * VICTIMS, 2);
+	for (end = now() + atof(arg[5]), turn = 0; now() < end; turn++) {
+		for (i = 0; i < 2 * VICTIMS; i++) {
+			k = i ^ (turn % 2);	/* who is asked first waits for the other's answer */
+			ask(&who[k], &to[k % 2]);
+		}
+		poll(p, 2 * VICTIMS, GRAIN);
 	}
 	/* Who has waited in vain until now counts as well. */
 	for (i = 0; i < 2 * VICTIMS; i++)
@@ -249,6 +253,7 @@ static void probe(char **arg)
 			note_time(i % 2, who[i].since);
 	report("beside", 0);
 	report("elsewhere", 1);
+	printf("grain %d us\n", GRAIN * 1000);
 }
 
 static void patient(char **arg)
