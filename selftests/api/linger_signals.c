@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=120 ref=0 waits=1 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 ref=0 waits=1 lanes=uml */
 /*
  * A close() that lingers, or the end of a program, is disturbed by what is no signal for the
  * program: stop and continue, the freezer, a debugger that attaches, work of io_uring.  The cable

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=200 ref=0 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=200 ref=0 waits=1 lanes=uml
 # Peers that come, are let in or let us in, and go: none of them keeps a connection, makes us
 # dial without pause, or has us hold much more than it sent.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=200 ref=0 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=200 ref=0 waits=1 lanes=uml
 # One handshake buys a few dials: a peer with the larger address that asks for a connection, and
 # does not take it, is dialled ever more rarely.  Who sends to it does not wait for that, and
 # neither does a peer that asks again.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag,sch_netem timeout=150 ref=0 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag,sch_netem timeout=150 ref=0 waits=1 lanes=uml
 # Links of a peer that come before it has told that its source ports say which path they are.  A
 # wrong guess must neither lose a repeat nor let a message come twice.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"

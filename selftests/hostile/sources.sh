@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 lanes=uml
 # Connections from thousands of addresses, and from the wrong side: state stays
 # bounded, what must be refused is refused, honest peers go on.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"

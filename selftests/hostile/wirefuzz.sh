@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=200 ref=0 soak=10
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=200 ref=0 soak=10 lanes=uml
 # The wire fuzzer, once as the side that dials and once as the side that is dialled, beside
 # honest traffic.  RDS_FUZZ_SEED repeats a run.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"

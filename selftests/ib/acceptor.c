@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,ib_uverbs,veth netns=init timeout=240 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,ib_uverbs,veth netns=init */
+/* vm: timeout=240 ref=0 lanes=uml */
 /*
  * Who is dialled by our kernel: an acceptor in user space looks at each request, answers it in
  * every way that there is, and sees what comes next.

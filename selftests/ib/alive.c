@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,ib_uverbs,veth netns=init timeout=240 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,ib_uverbs,veth netns=init */
+/* vm: timeout=240 ref=0 lanes=uml */
 /*
  * Peers that are gone and have not said so, and peers that do nothing: the ones are noticed, the
  * others are left alone, and neither keeps anybody out.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,ib_uverbs,veth netns=init timeout=180 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,ib_uverbs,veth netns=init */
+/* vm: timeout=180 ref=0 lanes=uml */
 /*
  * What goes over the wire, as a peer in user space sees it, and what becomes of peers that
  * break the rules: private data, versions, the first frame, fragments, acknowledgments,

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=150 waits=1
+# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=150 waits=1 lanes=uml
 # Messages over verbs: every edge of a size, both families, an address and itself, types of
 # service, many flows at once; each exactly once, in order and intact.
 . "$(dirname "$0")/common.sh"

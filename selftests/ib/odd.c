@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,ib_uverbs,veth netns=init timeout=180 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,ib_uverbs,veth netns=init */
+/* vm: timeout=180 ref=0 lanes=uml */
 /*
  * Adapters that are not as rdma_rxe is: the module odd_rxe (selftests/vm/odd) makes it be so.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init timeout=300 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init timeout=300 ref=0 lanes=uml */
 /*
  * Operations that fail, are taken back, or whose link goes: who is told what, that a message
  * arrives exactly if its operation succeeded, and that every page is given back.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=360 waits=1
+# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=360 waits=1 lanes=uml
 # The device goes and comes, its interface too, in mid-traffic; both ends dial at once; the module
 # goes with connections.  Nothing is lost, doubled or out of order, and all is given back.
 . "$(dirname "$0")/common.sh"

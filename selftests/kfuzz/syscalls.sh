@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=240 ref=0 soak=10
+# vm: nodes=1 modules=rds_tcp,veth timeout=240 ref=0 soak=10 lanes=uml
 #
 # The system-call fuzzer: a minute on a kernel with KCOV, where it is guided, and
 # 20 s elsewhere. With RDS_SOAK=minutes that long, half of it with faults.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_rdma,rds_tcp,rdma_rxe,veth netns=init timeout=120 ref=0 soak=4
+# vm: nodes=1 modules=rds_rdma,rds_tcp,rdma_rxe,veth netns=init timeout=120 ref=0 soak=4 lanes=uml
 #
 # The system-call fuzzer over a software RDMA device: regions, RDMA and atomic operations are
 # not refused as over TCP.  With RDS_SOAK=minutes that long.  KFUZZ_SEED chooses another seed

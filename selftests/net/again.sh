@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,sch_netem,inet_diag,tcp_diag timeout=120 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,sch_netem,inet_diag,tcp_diag timeout=120 ref=0 lanes=uml
 # A namespace goes and comes again with the same address, as containers do.  Its first messages
 # arrive as repetitions, because their first link broke with the cable out: only the generation
 # tells that they are none of its predecessor's.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=150
+# vm: nodes=1 modules=rds_tcp,veth timeout=150 lanes=uml
 # A sender in a small memory control group writes to 100,000 destinations, none of which
 # exists: it is refused or killed, the others are not harmed, and all is freed afterwards.
 . "$(dirname "$0")/common.sh"

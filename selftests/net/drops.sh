@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=150 ref=0 waits=1
+# vm: nodes=1 modules=rds_tcp,veth timeout=150 ref=0 waits=1 lanes=uml
 # Whatever is thrown away is traced and counted, once, under its reason.
 . "$(dirname "$0")/common.sh"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// vm: nodes=1 modules=rds_tcp,veth timeout=200 ref=0
+// vm: nodes=1 modules=rds_tcp,veth timeout=200 ref=0 lanes=uml
 /*
  * Small messages of a stream are held back to share packets (rds_tcp.hold_us).
  * Proves, with a limit of 1 s that nobody can overlook: a stream is held; what its

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=90
+# vm: nodes=1 modules=rds_tcp,veth timeout=90 lanes=uml
 # Connections to peers that never answered are bounded and expire.
 . "$(dirname "$0")/common.sh"
 

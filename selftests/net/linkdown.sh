@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=120 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=120 waits=1 lanes=uml
 # The link is down for 20 s while messages are sent, and until a connection that is idle knows, which
 # keepalive tells it after 30 s; nothing is lost or repeated.
 . "$(dirname "$0")/common.sh"

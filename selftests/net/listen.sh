@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=90 ref=0 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=90 ref=0 waits=1 lanes=uml
 # Another program has TCP's port.  In the initial namespace the module is not loaded, and the
 # kernel's log says why; in any other namespace it is, that one only has no listener: it
 # connects, and has its listener when the port is free.

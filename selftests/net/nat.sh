@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=280 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=280 ref=0 lanes=uml
 # Middleboxes that translate addresses and ports (natbox.py): source ports that do not tell the path any more,
 # hosts that know each other by other addresses than their own, two hosts that appear as one, links
 # that are led to another host, or back to the one that dials.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,sch_netem,inet_diag,tcp_diag timeout=170
+# vm: nodes=1 modules=rds_tcp,veth,sch_netem,inet_diag,tcp_diag timeout=170 lanes=uml
 # A network that loses, doubles, swaps, damages and delays: each alone, then all.  Every fault
 # has a link and a pair of addresses of its own, and they run side by side: most of the time
 # is spent waiting for packets that come late or never.

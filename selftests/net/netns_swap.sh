@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=240
+# vm: nodes=1 modules=rds_tcp,veth timeout=240 lanes=uml
 # Namespaces that lose their interfaces to each other, or go while their connections are
 # being made: nothing of the one keeps the other (hazards G2, G10, G11, G12, G13).
 . "$(dirname "$0")/common.sh"

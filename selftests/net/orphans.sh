@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=180 ref=0 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=180 ref=0 waits=1 lanes=uml
 # Programs that send and end at once, while TCP connections are destroyed every 100 ms: everything
 # arrives, once and in order.  Namespaces that are deleted, and modules that are unloaded, while
 # messages of closed sockets wait.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=90
+# vm: nodes=1 modules=rds_tcp,veth timeout=90 lanes=uml
 # Every size that is a boundary somewhere, both ways, over IPv4, IPv6, link-local.
 . "$(dirname "$0")/common.sh"
 

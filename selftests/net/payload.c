@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// vm: nodes=1 modules=rds_tcp,veth timeout=90 ref=0
+// vm: nodes=1 modules=rds_tcp,veth timeout=90 ref=0 lanes=uml
 /*
  * A socket uses the pages of large messages again (net/rds/payload.c). Proves: it does;
  * not while the receiver, which on the same host shares them, has yet to read them;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=90 ref=0 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=90 ref=0 waits=1 lanes=uml
 # The source ports of links are from net.ipv4.ip_local_port_range, but for those in
 # ip_local_reserved_ports, and their last three bits tell the path.  When none is left the messages
 # wait for one, and it is counted.  Links to many peers share ports, with each other and with

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=240 ref=0 waits=1
+# vm: nodes=1 modules=rds_tcp,veth timeout=240 ref=0 waits=1 lanes=uml
 # Whatever some have of the table of connections, another user gets some, and the administrator
 # all that is kept for him.  Subordinate ids in a user namespace are no other users, of closed
 # sockets neither; and the shares of peers and users are not all there is.

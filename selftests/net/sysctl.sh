@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=120
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=120 lanes=uml
 # net.rds.* and net.rds.tcp.*: per namespace, ranges, written in mid-traffic.
 . "$(dirname "$0")/common.sh"
 

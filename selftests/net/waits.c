@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=150 ref=0 waits=1 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=150 ref=0 waits=1 lanes=uml */
 /*
  * The waits of waits.h over TCP and loopback, and those of close() and exit.
  */

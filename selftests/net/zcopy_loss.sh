@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,sch_netem,inet_diag,tcp_diag timeout=120 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,sch_netem,inet_diag,tcp_diag timeout=120 ref=0 lanes=uml
 # Zero-copy messages on a wire that loses packets and loses the links, too: what is repeated comes
 # from the program's own pages, so each message is as it was when it was sent, and the pages are the
 # program's again only when nobody reads them any more: it writes to them at once.
