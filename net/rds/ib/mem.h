@@ -30,17 +30,15 @@ struct rds_ib_link;
  * @lock: guards all of it; held while a request is under way
  * @qp: queue pair, NULL if it is not there yet or was broken
  * @cq: its completion queue
- * @cqe: completion of the last work request of a request, or of one that failed
- * @done: the request is over
- * @status: how it ended
+ * @news: the device has completed a request, which was asked for
+ * @status: how the last request ended
  * @wr: invalidations under construction
  */
 struct rds_ib_regqp {
 	struct mutex lock;	/* all of it */
 	struct ib_qp *qp;
 	struct ib_cq *cq;
-	struct ib_cqe cqe;
-	struct completion done;
+	struct completion news;
 	enum ib_wc_status status;
 	struct ib_send_wr wr[RDS_IB_REGQP_BATCH];
 };

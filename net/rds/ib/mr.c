@@ -17,7 +17,8 @@
  * program's memory: keys begin anywhere and go on in steps that each object has for itself, and
  * the object that was freed first is used first.
  * A software device (one without DMA) may be in the middle of a packet when its key is made
- * invalid.  There the object is always freed: that waits.
+ * invalid.  There the object is always freed: that waits.  So it is made for no more pages than its
+ * region has.
  */
 #include <linux/module.h>
 #include <linux/random.h>
@@ -39,6 +40,7 @@ MODULE_PARM_DESC(reuse, "keep region objects: 0 never, 1 of hardware, 2 always (
  * @node: rds_ib_mr_pool.idle
  * @mr: the object
  * @pool: where it belongs
+ * @pages: for so many
  * @uses: how often it was registered
  * @key: last byte of its key
  * @step: from one key to the next, odd, so that each comes once before one comes again
@@ -47,6 +49,7 @@ struct rds_ib_frmr {
 	struct list_head node;
 	struct ib_mr *mr;
 	struct rds_ib_mr_pool *pool;
+	unsigned int pages;
 	unsigned int uses;
 	u8 key;
 	u8 step;
@@ -119,7 +122,15 @@ static bool pool_take(struct rds_ib_mr_pool *pool)
 	return false;
 }
 
-static struct rds_ib_frmr *frmr_new(struct rds_ib_device *rdev, struct rds_ib_mr_pool *pool)
+/* Objects of this device are used again, for other regions. */
+static bool frmr_reusable(struct rds_ib_device *rdev)
+{
+	return READ_ONCE(reuse) > ib_uses_virt_dma(rdev->dev);
+}
+
+/* One for @pages, or, if it may be used again, for as many as others need. */
+static struct rds_ib_frmr *frmr_new(struct rds_ib_device *rdev, struct rds_ib_mr_pool *pool,
+				    unsigned int pages)
 {
 	struct rds_ib_frmr *f;
 	int err;
@@ -134,7 +145,8 @@ static struct rds_ib_frmr *frmr_new(struct rds_ib_device *rdev, struct rds_ib_mr
 	if (!f)
 		goto err_nr;
 	f->pool = pool;
-	f->mr = ib_alloc_mr(rdev->pd, IB_MR_TYPE_MEM_REG, pool->pages);
+	f->pages = frmr_reusable(rdev) ? pool->pages : pages;
+	f->mr = ib_alloc_mr(rdev->pd, IB_MR_TYPE_MEM_REG, f->pages);
 	if (IS_ERR(f->mr)) {
 		err = PTR_ERR(f->mr);
 		goto err_free;
@@ -168,7 +180,7 @@ static struct rds_ib_frmr *frmr_get(struct rds_ib_device *rdev, struct rds_mr *m
 	if (f) {
 		pool_count(pool, REUSED);
 	} else {
-		f = frmr_new(rdev, pool);
+		f = frmr_new(rdev, pool, pages);
 		if (IS_ERR(f)) {
 			rds_mr_unclaim(mr);
 			return f;
@@ -180,22 +192,25 @@ static struct rds_ib_frmr *frmr_get(struct rds_ib_device *rdev, struct rds_mr *m
 	return f;
 }
 
+/* Others may use it; else it need not be made invalid before it is freed. */
+static bool frmr_worth_keeping(struct rds_ib_device *rdev, const struct rds_ib_frmr *f)
+{
+	return frmr_reusable(rdev) && f->pages == f->pool->pages && f->uses < MR_USES_MAX;
+}
+
 /* The object is invalid: keep it, or free it. */
-static void frmr_put(struct rds_ib_device *rdev, struct rds_ib_frmr *f)
+static void frmr_put(struct rds_ib_frmr *f)
 {
 	struct rds_ib_mr_pool *pool = f->pool;
-	int keep = READ_ONCE(reuse);
-	bool kept = false;
+	bool kept;
 
-	if (keep > ib_uses_virt_dma(rdev->dev) && f->uses < MR_USES_MAX) {
-		spin_lock(&pool->lock);
-		kept = pool->nr_idle < pool->max_idle;
-		if (kept) {
-			list_add_tail(&f->node, &pool->idle);
-			pool->nr_idle++;
-		}
-		spin_unlock(&pool->lock);
+	spin_lock(&pool->lock);
+	kept = pool->nr_idle < pool->max_idle;
+	if (kept) {
+		list_add_tail(&f->node, &pool->idle);
+		pool->nr_idle++;
 	}
+	spin_unlock(&pool->lock);
 	if (!kept)
 		frmr_free(f);
 }
@@ -311,7 +326,7 @@ static void region_end(struct rds_ib_region *r, bool invalid)
 
 	lockdep_assert_held(&reap_lock);
 	if (invalid)
-		frmr_put(rdev, r->frmr);
+		frmr_put(r->frmr);
 	else if (frmr_free(r->frmr))
 		r->stuck = true;
 	r->frmr = NULL;
@@ -360,6 +375,10 @@ static void reap(struct work_struct *work)
 	llist_for_each_entry(r, list, dead) {
 		if (!r->rdev)
 			continue;
+		if (!frmr_worth_keeping(r->rdev, r->frmr)) {
+			region_end(r, false);
+			continue;
+		}
 		if (n && (n == ARRAY_SIZE(batch) || batch[0]->rdev != r->rdev)) {
 			regions_invalidate(batch, n);
 			n = 0;

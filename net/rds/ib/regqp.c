@@ -4,8 +4,9 @@
  *
  * Both are work requests, but nothing of them goes to a peer: any queue pair of the protection
  * domain will do that is ready to send.  This one belongs to the device and is connected to
- * itself, with no rights for anybody.  One request at a time: it takes microseconds.  After
- * an error it is thrown away, and the next request makes a new one.
+ * itself, with no rights for anybody.  One request at a time: it takes microseconds, and the device
+ * wakes who waits without a detour over a softirq.  After an error it is thrown away, and the next
+ * request makes a new one.
  */
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
@@ -14,20 +15,16 @@
 
 #define REGQP_TIMEOUT	(10 * HZ)
 
-static void regqp_done(struct ib_cq *cq, struct ib_wc *wc)
+static void regqp_news(struct ib_cq *cq, void *arg)
 {
-	struct rds_ib_regqp *rq = container_of(wc->wr_cqe, struct rds_ib_regqp, cqe);
+	struct rds_ib_regqp *rq = arg;
 
-	/* The first one counts: what follows an error is flushed. */
-	if (completion_done(&rq->done))
-		return;
-	rq->status = wc->status;
-	complete(&rq->done);
+	complete(&rq->news);
 }
 
-static void regqp_event(struct ib_event *event, void *arg)
+static void regqp_error(struct ib_event *event, void *arg)
 {
-	/* Requests that it breaks complete with an error. */
+	/* Requests that it breaks complete with an error, or not in time. */
 }
 
 /* ---- connecting it to itself ------------------------------------------------------------- */
@@ -130,8 +127,9 @@ static int regqp_connect_any(struct ib_qp *qp)
 
 static int regqp_create(struct rds_ib_regqp *rq, struct rds_ib_device *rdev)
 {
+	struct ib_cq_init_attr attr = { .cqe = RDS_IB_REGQP_BATCH + 2 };
 	struct ib_qp_init_attr init = {
-		.event_handler = regqp_event,
+		.event_handler = regqp_error,
 		.cap = {
 			.max_send_wr = RDS_IB_REGQP_BATCH + 1,
 			.max_recv_wr = 1,
@@ -143,7 +141,7 @@ static int regqp_create(struct rds_ib_regqp *rq, struct rds_ib_device *rdev)
 	};
 	int err;
 
-	rq->cq = ib_alloc_cq_any(rdev->dev, rq, RDS_IB_REGQP_BATCH + 2, IB_POLL_SOFTIRQ);
+	rq->cq = ib_create_cq(rdev->dev, regqp_news, regqp_error, rq, &attr);
 	if (IS_ERR(rq->cq))
 		return PTR_ERR(rq->cq);
 	init.send_cq = rq->cq;
@@ -161,7 +159,7 @@ static int regqp_create(struct rds_ib_regqp *rq, struct rds_ib_device *rdev)
 err_qp:
 	ib_destroy_qp(rq->qp);
 err_cq:
-	ib_free_cq(rq->cq);
+	ib_destroy_cq(rq->cq);
 	rq->qp = NULL;
 	return err;
 }
@@ -172,11 +170,40 @@ static void regqp_break(struct rds_ib_regqp *rq)
 	if (!rq->qp)
 		return;
 	ib_destroy_qp(rq->qp);
-	ib_free_cq(rq->cq);
+	ib_destroy_cq(rq->cq);
 	rq->qp = NULL;
 }
 
 /* ---- requests ------------------------------------------------------------------------ */
+
+/* True if the request is over. */
+static bool regqp_poll(struct rds_ib_regqp *rq)
+{
+	bool over = false;
+	struct ib_wc wc;
+
+	while (ib_poll_cq(rq->cq, 1, &wc) > 0) {
+		/* The first one counts: what follows an error is flushed. */
+		if (!over)
+			rq->status = wc.status;
+		over = true;
+	}
+	return over;
+}
+
+static int regqp_wait(struct rds_ib_regqp *rq)
+{
+	unsigned long left = REGQP_TIMEOUT;
+
+	do {
+		reinit_completion(&rq->news);
+		ib_req_notify_cq(rq->cq, IB_CQ_NEXT_COMP);
+		if (regqp_poll(rq))
+			return 0;
+		left = wait_for_completion_timeout(&rq->news, left);
+	} while (left);
+	return regqp_poll(rq) ? 0 : -ETIMEDOUT;
+}
 
 /* Post a chain of which the last one is signalled, and wait. */
 static int regqp_run(struct rds_ib_device *rdev, struct ib_send_wr *wr)
@@ -190,10 +217,9 @@ static int regqp_run(struct rds_ib_device *rdev, struct ib_send_wr *wr)
 		if (err)
 			return err;
 	}
-	reinit_completion(&rq->done);
 	err = ib_post_send(rq->qp, wr, NULL);
-	if (!err && !wait_for_completion_timeout(&rq->done, REGQP_TIMEOUT))
-		err = -ETIMEDOUT;
+	if (!err)
+		err = regqp_wait(rq);
 	if (!err && rq->status != IB_WC_SUCCESS)
 		err = -EIO;
 	if (err) {
@@ -219,7 +245,6 @@ int rds_ib_regqp_register(struct rds_ib_device *rdev, struct ib_mr *mr, int acce
 		.wr = {
 			.opcode = IB_WR_REG_MR,
 			.send_flags = IB_SEND_SIGNALED,
-			.wr_cqe = &rq->cqe,
 		},
 		.mr = mr,
 		.key = mr->rkey,
@@ -254,7 +279,6 @@ int rds_ib_regqp_invalidate(struct rds_ib_device *rdev, const u32 *keys, unsigne
 	for (i = 0; i < n; i++) {
 		rq->wr[i] = (struct ib_send_wr) {
 			.opcode = IB_WR_LOCAL_INV,
-			.wr_cqe = &rq->cqe,
 			.ex.invalidate_rkey = keys[i],
 			.next = i + 1 < n ? &rq->wr[i + 1] : NULL,
 			.send_flags = i + 1 < n ? 0 : IB_SEND_SIGNALED,
@@ -272,8 +296,7 @@ int rds_ib_regqp_invalidate(struct rds_ib_device *rdev, const u32 *keys, unsigne
 void rds_ib_regqp_init(struct rds_ib_regqp *rq)
 {
 	mutex_init(&rq->lock);
-	init_completion(&rq->done);
-	rq->cqe.done = regqp_done;
+	init_completion(&rq->news);
 }
 
 /**
