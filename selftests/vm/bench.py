@@ -12,6 +12,7 @@ The last boots run with a plugin of QEMU that counts instructions by function.
 """
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -133,9 +134,9 @@ def one_boot(args, clock, number, kind, results):
     start = time.monotonic()
     with Guest(kind, clock) as g:
         cells = verbs_cells(args.cells) if g.verbs else args.cells
-        seconds = args.seconds * report.LONGER.get(clock, 1)
-        for r in g.bench(cells, ["-t", str(seconds), "-w"], transports):
-            results.append(dict(r, clock=clock, round=number, kind=kind))
+        for times, some in itertools.groupby(cells, lambda cell: report.longer(clock, cell)):
+            for r in g.bench(list(some), ["-t", str(args.seconds * times), "-w"], transports):
+                results.append(dict(r, clock=clock, round=number, kind=kind))
     say(f"# took {time.monotonic() - start:.0f} s")
 
 
