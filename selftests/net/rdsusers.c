@@ -7,7 +7,8 @@
  *	rdsusers attack UID ADDR TO DEAD HOG	400 sockets send all they can to ports DEAD and HOG
  *	rdsusers probe UID ADDR TO PORT ADDR2 TO2 SECONDS	16 sockets, each with one message
  *						under way to an echo, and 16 between two other
- *						addresses; prints round trips and their p99 in us
+ *						addresses; prints round trips, those of the socket
+ *						with the fewest, and their p99 in us
  *	rdsusers patient UID ADDR TO PORT SECONDS	sends what it can, and waits where it must;
  *						prints how many it sent, and its longest wait
  *	rdsusers pile UID ADDR TO SOCKS EACH	queues EACH empty messages with each of SOCKS
@@ -192,6 +193,7 @@ static void attack(char **arg)
 struct asker {
 	int fd, which;
 	int sent;		/* on its way */
+	unsigned int answers;
 	double since, next;	/* wants an answer since then, or 0; asks next */
 };
 
@@ -204,6 +206,7 @@ static void ask(struct asker *a, const struct addr *to)
 
 	if (a->sent && recv(a->fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0) {
 		note_time(a->which, a->since);
+		a->answers++;
 		a->since = 0;
 		a->sent = 0;
 	}
@@ -217,9 +220,14 @@ static void ask(struct asker *a, const struct addr *to)
 	}
 }
 
-static void report(const char *name, int which)
+static void report(const char *name, int which, const struct asker *who)
 {
-	printf("%s %u p99 %u worst %u refused %u\n", name, ntimes[which],
+	unsigned int i, least = -1U;
+
+	for (i = 0; i < 2 * VICTIMS; i++)
+		if (who[i].which == which && who[i].answers < least)
+			least = who[i].answers;
+	printf("%s %u least %u p99 %u worst %u refused %u\n", name, ntimes[which], least,
 	       quantile(which, 0.99), quantile(which, 1), refused[which]);
 }
 
@@ -251,8 +259,8 @@ static void probe(char **arg)
 	for (i = 0; i < 2 * VICTIMS; i++)
 		if (who[i].since && now() - who[i].since > 1)
 			note_time(i % 2, who[i].since);
-	report("beside", 0);
-	report("elsewhere", 1);
+	report("beside", 0, who);
+	report("elsewhere", 1, who);
 	printf("grain %d us\n", GRAIN * 1000);
 }
 
