@@ -70,6 +70,25 @@ closed() {
 	drop_orphans n3 10.1.0.3 && return $rc
 }
 
+# under_way SIZE LEAST MOST: what many sockets may have on its way to one port, against its 4 MiB; so
+# many messages.  Small ones may lie in slabs that others have left, and are compared as closed sockets'.
+under_way() {
+	local before rc n
+
+	rm -f "$T/go"
+	program crowd n3 spill.py crowded 10.1.0.3 10.1.0.77 "$1" "$T/go"
+	busywait 60 said crowd '^ready' || { show_file "$T/crowd"; return 1; }
+	before=$(free_kb)
+	touch "$T/go"
+	busywait 100 said crowd '^accepted' || { show_file "$T/crowd"; return 1; }
+	n=$(sed -n 's/^accepted //p' "$T/crowd")
+	note "accepted $n"
+	{ [ "$1" -lt 1000 ] || near 4096 $((before - $(free_kb))); } && [ "$n" -ge "$2" ] && [ "$n" -le "$3" ]
+	rc=$?
+	end crowd
+	drop_orphans n3 10.1.0.3 && return $rc
+}
+
 # Messages that never end, against the bound; what TCP holds is TCP's.
 partial() {
 	local before tcp
@@ -139,6 +158,7 @@ check "a queue of messages in packets full of others" queue 7001 700 3600 28
 check "a queue of large messages" queue 7004 700 60000
 check "messages above the limit of a queue" spilled
 check "closed sockets with large messages" closed 60000
+check "what is under way to one port, of large messages" under_way 60000 65 75
 check "messages that were received in part" partial
 end hoard
 busywait 60 hoarders_gone || note "links of the hoarders are left"
@@ -149,6 +169,7 @@ if [[ $RDS_KERNEL != *kasan ]]; then
 	check "and that of a peer elsewhere is" strangers
 	end histories
 	check "closed sockets with many small messages" closed 25
+	check "what is under way to one port, of small messages" under_way 25 7000 8500
 fi
 keep_pages 0
 ktap_finish

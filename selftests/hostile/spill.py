@@ -174,6 +174,29 @@ def closers(addr, dead, size):
     say("closed", n)
 
 
+def crowded(addr, dead, size, go):
+    """100 sockets send to one port of a dead address, when the file GO is there, until all are refused in a row."""
+    socks = [socket.socket(21, socket.SOCK_SEQPACKET) for _ in range(100)]
+    for s in socks:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30)
+        s.bind((addr, 0))
+    say("ready")
+    while not os.path.exists(go):
+        select.select([], [], [], 0.05)
+    sent = refused = 0
+    while refused < len(socks):
+        s = socks[(sent + refused) % len(socks)]
+        try:
+            s.sendto(bytes(int(size)), socket.MSG_DONTWAIT, (dead, 9))
+            sent, refused = sent + 1, 0
+        except OSError as e:
+            if e.errno not in (errno.EAGAIN, errno.ENOBUFS):
+                raise
+            refused += 1
+    say("accepted", sent)
+    select.select([], [], [], 600)
+
+
 def outstanding(s):
     """Bytes that the victim's TCP has not acknowledged."""
     import fcntl
