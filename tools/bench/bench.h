@@ -156,7 +156,7 @@ void rx_message(struct rx *rx, unsigned int i, const void *buf, size_t len,
 
 /* socket.c */
 void fail(struct shared *sh, const char *fmt, ...) __attribute__((noreturn, format(printf, 2, 3)));
-void give_up(struct shared *sh, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool give_up(struct shared *sh, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void send_message(const struct job *job, int fd, const struct peer *to,
 		  const struct msg_head *h, const void *payload, size_t payload_len);
 unsigned int job_window(const struct job *job);

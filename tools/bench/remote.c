@@ -120,6 +120,14 @@ int remote_connect(const struct greeting *mine)
 	return greet(mine);
 }
 
+/* What we have seen may only follow from what the server knows. */
+static void add_reason(struct shared *sh, const char *reason)
+{
+	size_t len = strnlen(sh->why, sizeof(sh->why) - 1);
+
+	snprintf(sh->why + len, sizeof(sh->why) - len, "; server: %.90s", reason);
+}
+
 /* Return: whether there is an answer other than that it failed. */
 static bool answered(const struct job *job, char *line, size_t room)
 {
@@ -131,7 +139,8 @@ static bool answered(const struct job *job, char *line, size_t room)
 		return false;
 	}
 	if (!strncmp(line, "failed ", 7)) {
-		give_up(job->sh, "server: %.150s", line + 7);
+		if (!give_up(job->sh, "server: %.150s", line + 7))
+			add_reason(job->sh, line + 7);
 		return false;
 	}
 	return true;
@@ -201,14 +210,6 @@ bool remote_look(const struct job *job, struct counts *c)
 		return true;
 	give_up(job->sh, "the server's counts cannot be understood");
 	return false;
-}
-
-/* What we have seen may only follow from what the server knows. */
-static void add_reason(struct shared *sh, const char *reason)
-{
-	size_t len = strnlen(sh->why, sizeof(sh->why) - 1);
-
-	snprintf(sh->why + len, sizeof(sh->why) - len, "; server: %.90s", reason);
 }
 
 /* Return: whether the receivers have had all messages. */

@@ -20,20 +20,24 @@
 
 #define PF_RDS_NUMBER	21
 
-static void say_why(struct shared *sh, const char *fmt, va_list ap)
+static bool say_why(struct shared *sh, const char *fmt, va_list ap)
 {
-	if (!__sync_lock_test_and_set(&sh->failed, 1))
-		vsnprintf(sh->why, sizeof(sh->why), fmt, ap);
+	if (__sync_lock_test_and_set(&sh->failed, 1))
+		return false;
+	vsnprintf(sh->why, sizeof(sh->why), fmt, ap);
+	return true;
 }
 
-/* Says why this run is void. The first to say it is heard. */
-void give_up(struct shared *sh, const char *fmt, ...)
+/* Says why this run is void. Return: whether that is heard: the first to say it is. */
+bool give_up(struct shared *sh, const char *fmt, ...)
 {
 	va_list ap;
+	bool heard;
 
 	va_start(ap, fmt);
-	say_why(sh, fmt, ap);
+	heard = say_why(sh, fmt, ap);
 	va_end(ap);
+	return heard;
 }
 
 /* The same for a process of the run, which ends with it. */
