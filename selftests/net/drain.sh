@@ -136,7 +136,7 @@ check "an orderly end of the links makes no message travel twice" no_repeats
 if can_starve; then
 	check "messages that TCP acknowledged are read before the link goes" starved
 else
-	ktap_skip "messages that TCP acknowledged, without memory" "no fault injection here"
+	ktap_skip "messages that TCP acknowledged are read before the link goes" "no fault injection here"
 fi
 check "the pair works afterwards" duplex after n1 10.1.0.1 n2 10.1.0.2 200
 moved

@@ -81,6 +81,22 @@ the_last() {
 	return $rc
 }
 
+# One group of 256 is left: a dial looks at 64 of them, and the next one goes on where it stopped.
+one_of_many() {
+	local before rc=0
+
+	ADDR=$((ADDR + 1))
+	ip -n n2 addr add 10.1.0.$ADDR/24 dev eth0 || return 1
+	range 50000 52047 && reserve 50000-52039 || return 1
+	before=$(counter n1 tcp_no_source_port)
+	start_flow flow n1 10.1.0.1 n2 10.1.0.$ADDR 100 || rc=1
+	end_flow flow 100 || rc=1
+	note "$(($(counter n1 tcp_no_source_port) - before)) dials found none"
+	[ "$(counter n1 tcp_no_source_port)" -gt "$before" ] || rc=1
+	release
+	return $rc
+}
+
 # More links than there are ports: each of these serves for several peers, and for a program.
 many_peers() {
 	local rc=0 i
@@ -117,6 +133,7 @@ check "a range without eight in a row: messages wait, and it is counted" none_le
 check "another program has them" none_left all_taken
 check "all are reserved" none_left all_reserved
 check "the last eight are found" the_last
+check "a dial looks at a bounded number, and the next one at others" one_of_many
 check "links to 30 peers leave ports to other programs" many_peers
 moved
 ktap_finish
