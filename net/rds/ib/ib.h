@@ -15,7 +15,7 @@
  * mr.c		memory regions and their registration
  * ops.c	RDMA and atomic operations of messages
  * alive.c	is the peer still there; links that do nothing
- * leave.c	links whose port is down
+ * leave.c	links whose port is down, or whose device goes
  * say.c	what stands in the kernel log
  * info.c	information records; stats.c counters; sysctl.c
  * ring.c, private.c, credit.c	pure code, tested in user space
@@ -119,7 +119,7 @@ struct rds_ib_device *rds_ib_dev_for_path(struct rds_ib_path *ib);
 bool rds_ib_owns_addr(struct net *net, const struct in6_addr *addr, u32 scope);
 
 /*
- * link.c, for device.c: @rdev is marked as removing; drop all links on it.  Does not wait: each
+ * leave.c, for device.c: @rdev is marked as removing; drop all links on it.  Does not wait: each
  * of them holds a reference to @rdev.
  */
 void rds_ib_links_gone(struct rds_ib_device *rdev);

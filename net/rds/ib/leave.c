@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RDS over verbs: leaving a peer while the port is down.
+ * RDS over verbs: leaving a peer while the port is down, or because the device goes.
  *
  * The end of a connection is told to the peer with a datagram of the CM.  While the port is down
  * it cannot get through; worse, a device in software (rxe) takes its management queue pair into
@@ -202,4 +202,41 @@ void rds_ib_leave_all(void)
 	cancel_delayed_work_sync(&rds_ib_leave);
 	while ((lv = rds_ib_leave_take(&rds_ib_leavers)))
 		rds_ib_leave_now(lv);
+}
+
+/* ---- devices that go ----------------------------------------------------------------- */
+
+static void rds_ib_link_gone(struct rds_ib_link *l)
+{
+	rds_ib_count(RDS_IB_DEVICE_REMOVED);
+	/* Nobody will answer, so do not wait for it. */
+	WRITE_ONCE(l->disconnected, true);
+	rds_ib_link_drop(l, -ENODEV);
+	rds_path_stop_again(l->ib->path);
+}
+
+/**
+ * rds_ib_links_gone() - a device goes away: so do its links
+ * @rdev: device, marked as being removed, so that there will be no more
+ *
+ * Does not wait: each link holds a reference to @rdev.
+ *
+ * Context: process.
+ */
+void rds_ib_links_gone(struct rds_ib_device *rdev)
+{
+	struct rds_ib_link *l;
+	LIST_HEAD(told);
+
+	spin_lock_bh(&rdev->lock);
+	while ((l = list_first_entry_or_null(&rdev->links, struct rds_ib_link, node))) {
+		list_move(&l->node, &told);
+		rds_ib_link_gone(l);
+		/* Peers choose how many there are. */
+		spin_unlock_bh(&rdev->lock);
+		cond_resched();
+		spin_lock_bh(&rdev->lock);
+	}
+	list_splice(&told, &rdev->links);
+	spin_unlock_bh(&rdev->lock);
 }

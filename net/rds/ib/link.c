@@ -223,27 +223,6 @@ int rds_ib_link_attach(struct rds_ib_link *l)
 	return 0;
 }
 
-/**
- * rds_ib_links_gone() - a device goes away: so do its links
- * @rdev: device, marked as being removed
- *
- * Does not wait: each link holds a reference to @rdev.
- */
-void rds_ib_links_gone(struct rds_ib_device *rdev)
-{
-	struct rds_ib_link *l;
-
-	spin_lock_bh(&rdev->lock);
-	list_for_each_entry(l, &rdev->links, node) {
-		rds_ib_count(RDS_IB_DEVICE_REMOVED);
-		/* Nobody will answer, so do not wait for it. */
-		WRITE_ONCE(l->disconnected, true);
-		rds_ib_link_drop(l, -ENODEV);
-		rds_path_stop_again(l->ib->path);
-	}
-	spin_unlock_bh(&rdev->lock);
-}
-
 /*
  * ib_drain_qp() waits for the completions of its requests, unless a queue is for IB_POLL_DIRECT.
  * Those of ib_create_cq() are not: our poll work calls what each completion names, as its own do.
