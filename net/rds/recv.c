@@ -16,6 +16,9 @@
 #include "core.h"
 #include "trace.h"
 
+/* Messages that are queued under one hold of the lock. */
+#define BATCH_MAX	2048
+
 /* ---- the incoming object --------------------------------------------------- */
 
 struct linear_inc {
@@ -314,7 +317,8 @@ void rds_recv_deliver(struct rds_net *rn, const struct in6_addr *dst, const stru
 	trace_rds_deliver(b->rs, inc);
 	list_add_tail(&inc->node, &b->list);
 	b->bytes += inc->len;
-	b->nr++;
+	if (++b->nr >= BATCH_MAX)
+		rds_recv_flush(b);
 }
 
 /* Does a notification wait of which no reader without room was told? */
