@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, os.path.realpath(os.path.join(os.path.dirname(__file__), "../vm")))
 
 import lock as locks
-from lock import Lock, Queue
+from lock import UML_GUESTS, Lock, Queue
 import tapcases
 
 CACHE = tempfile.mkdtemp(prefix="rds-turns-")
@@ -113,8 +113,8 @@ def not_alone():
 
 
 def other_slots():
-    """User-mode guests do not wait for QEMU's, and have a slot more than there are processors."""
-    held = [Lock("uml-kasan", cache=CACHE) for _ in range((os.cpu_count() or 1) + 2)]
+    """User-mode guests do not wait for QEMU's, and there are as many as are to run beside each other."""
+    held = [Lock("uml-kasan", cache=CACHE) for _ in range(UML_GUESTS + 1)]
     first = lock()
     first.wait()
     got = [h.wait(wanted=lambda: False) for h in held]

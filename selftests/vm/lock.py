@@ -55,11 +55,11 @@ class Queue:
         self.file = None
 
 
-UML_GUESTS = (os.cpu_count() or 1) + 1     # at a time on this machine
+UML_GUESTS = 2 * (os.cpu_count() or 1) + 1     # at a time on this machine: most tests wait most of the time
 
 
 class Lock:
-    """One set of QEMU guests at a time, and one user-mode guest more than there are processors."""
+    """One set of QEMU guests at a time, and UML_GUESTS user-mode ones."""
 
     def __init__(self, kernel, say=print, cache=CACHE):
         self.say = say
