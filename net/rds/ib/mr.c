@@ -128,7 +128,16 @@ static bool frmr_reusable(struct rds_ib_device *rdev)
 	return READ_ONCE(reuse) > ib_uses_virt_dma(rdev->dev);
 }
 
-/* One for @pages, or, if it may be used again, for as many as others need. */
+/*
+ * An object is made for one region, and freed with it.  Only in software: there memory lies where the
+ * application has it, and freeing an object does what an invalidation does.
+ */
+static bool frmr_throwaway(struct rds_ib_device *rdev)
+{
+	return ib_uses_virt_dma(rdev->dev) && !frmr_reusable(rdev);
+}
+
+/* One for @pages, or for as many as others need. */
 static struct rds_ib_frmr *frmr_new(struct rds_ib_device *rdev, struct rds_ib_mr_pool *pool,
 				    unsigned int pages)
 {
@@ -145,7 +154,7 @@ static struct rds_ib_frmr *frmr_new(struct rds_ib_device *rdev, struct rds_ib_mr
 	if (!f)
 		goto err_nr;
 	f->pool = pool;
-	f->pages = frmr_reusable(rdev) ? pool->pages : pages;
+	f->pages = frmr_throwaway(rdev) ? pages : pool->pages;
 	f->mr = ib_alloc_mr(rdev->pd, IB_MR_TYPE_MEM_REG, f->pages);
 	if (IS_ERR(f->mr)) {
 		err = PTR_ERR(f->mr);
@@ -192,25 +201,21 @@ static struct rds_ib_frmr *frmr_get(struct rds_ib_device *rdev, struct rds_mr *m
 	return f;
 }
 
-/* Others may use it; else it need not be made invalid before it is freed. */
-static bool frmr_worth_keeping(struct rds_ib_device *rdev, const struct rds_ib_frmr *f)
-{
-	return frmr_reusable(rdev) && f->pages == f->pool->pages && f->uses < MR_USES_MAX;
-}
-
 /* The object is invalid: keep it, or free it. */
-static void frmr_put(struct rds_ib_frmr *f)
+static void frmr_put(struct rds_ib_device *rdev, struct rds_ib_frmr *f)
 {
 	struct rds_ib_mr_pool *pool = f->pool;
-	bool kept;
+	bool kept = false;
 
-	spin_lock(&pool->lock);
-	kept = pool->nr_idle < pool->max_idle;
-	if (kept) {
-		list_add_tail(&f->node, &pool->idle);
-		pool->nr_idle++;
+	if (frmr_reusable(rdev) && f->pages == pool->pages && f->uses < MR_USES_MAX) {
+		spin_lock(&pool->lock);
+		kept = pool->nr_idle < pool->max_idle;
+		if (kept) {
+			list_add_tail(&f->node, &pool->idle);
+			pool->nr_idle++;
+		}
+		spin_unlock(&pool->lock);
 	}
-	spin_unlock(&pool->lock);
 	if (!kept)
 		frmr_free(f);
 }
@@ -326,7 +331,7 @@ static void region_end(struct rds_ib_region *r, bool invalid)
 
 	lockdep_assert_held(&reap_lock);
 	if (invalid)
-		frmr_put(r->frmr);
+		frmr_put(rdev, r->frmr);
 	else if (frmr_free(r->frmr))
 		r->stuck = true;
 	r->frmr = NULL;
@@ -375,8 +380,9 @@ static void reap(struct work_struct *work)
 	llist_for_each_entry(r, list, dead) {
 		if (!r->rdev)
 			continue;
-		if (!frmr_worth_keeping(r->rdev, r->frmr)) {
+		if (frmr_throwaway(r->rdev)) {
 			region_end(r, false);
+			cond_resched();
 			continue;
 		}
 		if (n && (n == ARRAY_SIZE(batch) || batch[0]->rdev != r->rdev)) {
