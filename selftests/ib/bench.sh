@@ -122,9 +122,10 @@ other_transport() {
 }
 
 # Who names no cells gets those of RDMA, too, where there is RDMA, and no fan-out to addresses that there are not.
+# Where the machine does other things, a stream of 1 MiB has no message in a moment.
 # On one processor with sanitizers the sixteen senders of fanin/64/16 may leave their receiver no time to measure.
 by_default() {
-	timeout 200 "$BIN/rds-bench" -q -t $MOMENT --tx $A4 --rx $B4 -p rds --json >"$T/out" 2>"$T/err"
+	timeout 200 "$BIN/rds-bench" -q -t 1 --tx $A4 --rx $B4 -p rds --json >"$T/out" 2>"$T/err"
 	python3 -S - "$T/out" <<-'PYTHON' || { show_file "$T/out"; show_file "$T/err"; return 1; }
 	import json, sys
 	runs = json.load(open(sys.argv[1]))["runs"]
