@@ -250,7 +250,7 @@ static void probe(char **arg)
 	}
 	for (end = now() + atof(arg[5]), turn = 0; now() < end; turn++) {
 		for (i = 0; i < 2 * VICTIMS; i++) {
-			k = i ^ (turn % 2);	/* who is asked first waits for the other's answer */
+			k = i ^ (turn % 2);	/* the first one waits for the other's answer */
 			ask(&who[k], &to[k % 2]);
 		}
 		poll(p, 2 * VICTIMS, GRAIN);
