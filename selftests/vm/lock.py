@@ -55,7 +55,7 @@ class Queue:
         self.file = None
 
 
-UML_GUESTS = 2 * (os.cpu_count() or 1) + 1     # at a time on this machine: most tests wait most of the time
+UML_GUESTS = 2 * (os.cpu_count() or 1)     # at a time on this machine: most tests wait most of the time
 
 
 class Lock:
