@@ -129,8 +129,8 @@ static bool frmr_reusable(struct rds_ib_device *rdev)
 }
 
 /*
- * An object is made for one region, and freed with it.  Only in software: there memory lies where the
- * application has it, and freeing an object does what an invalidation does.
+ * An object is made for one region, and freed with it.  Only in software: there memory lies where
+ * the application has it, and freeing an object does what an invalidation does.
  */
 static bool frmr_throwaway(struct rds_ib_device *rdev)
 {
