@@ -60,6 +60,12 @@ def pong(c, seq, announce=ANNOUNCE):
     c.sendall(header(seq, 0, 0, 1)[:32] + announce)
 
 
+def accepted(listener):
+    first = listener.accept()[0]
+    first.settimeout(20)
+    return first
+
+
 def arrived(conns, seconds, enough=1 << 30):
     """Data messages by these links, until there are enough."""
     n, end = 0, time.monotonic() + seconds
@@ -88,8 +94,7 @@ def peer(how, addr):
     """Answers the first ping, reads no further for a while, and looks what comes elsewhere."""
     listener = listen(addr)
     say("listening")
-    first = listener.accept()[0]
-    first.settimeout(20)
+    first = accepted(listener)
     before = await_ping(first)
     say("pinged")
     time.sleep(0.7)             # messages 1 are queued behind the ping
@@ -148,6 +153,16 @@ def link(addr, port):
     return s
 
 
+def record_rest(flows, c, quiet=3):
+    """What comes by this link, until nothing does for so many seconds."""
+    c.settimeout(quiet)
+    try:
+        while True:
+            record(flows, frame(c))
+    except TimeoutError:
+        pass
+
+
 def downgraded(addr):
     """As replaced(), but it is us who dial; the new one begins by any port, and only listens."""
     say("listening")
@@ -179,8 +194,7 @@ def replaced(addr):
     """One who pairs paths by their ports goes, and at his address is one who does not."""
     listener = listen(addr)
     say("listening")
-    first = listener.accept()[0]
-    first.settimeout(20)
+    first = accepted(listener)
     await_ping(first)
     pong(first, 1)
     conns = [first] + more_paths(listener)
@@ -188,19 +202,13 @@ def replaced(addr):
     go([listener] + conns)
     time.sleep(2)               # more messages are queued
     listener = listen(addr)
-    first = listener.accept()[0]
-    first.settimeout(20)
+    first = accepted(listener)
     flows = {}
     early = await_ping(first, flows)    # of flows that have been on path 0 all the time
     pong(first, 1, OLD)
     others = more_paths(listener)
     stray = arrived(others, 2)
-    first.settimeout(3)
-    try:
-        while True:
-            record(flows, frame(first))
-    except TimeoutError:
-        pass
+    record_rest(flows, first)
     say(len(others), "others brought", stray, "messages, the first", flows, "before the ping", early)
     whole = all(v == list(range(v[0], QUEUED)) for v in flows.values())
     say("ok" if whole and len(flows) == 8 and not stray else "wrong")
@@ -210,8 +218,7 @@ def smothered(addr):
     """As replaced(), but what was queued before the fan-out is not on its way yet when he is there."""
     listener = listen(addr, 4096)
     say("listening")
-    first = listener.accept()[0]
-    first.settimeout(20)
+    first = accepted(listener)
     time.sleep(1.5)             # all of that is queued
     await_ping(first)
     pong(first, 1)
@@ -219,18 +226,12 @@ def smothered(addr):
     time.sleep(2)               # more messages are queued, for other paths
     go([listener, first])
     listener = listen(addr, 4096)
-    first = listener.accept()[0]
-    first.settimeout(20)
+    first = accepted(listener)
     flows = {}
     early = await_ping(first, flows)
     pong(first, 1, OLD)
     time.sleep(1)
-    first.settimeout(3)
-    try:
-        while True:
-            record(flows, frame(first))
-    except TimeoutError:
-        pass
+    record_rest(flows, first, 10)       # his TCP has little room, and is probed now and then
     flows = {k: v for k, v in flows.items() if k < BULK_PORT}
     say("before the ping", len(early), "messages; flows", flows)
     whole = all(v == list(range(SMOTHERED)) for v in flows.values())

@@ -37,12 +37,17 @@ release() {
 	reserve ""
 }
 
+# An address that there has been no link to, ADDR
+new_peer() {
+	ADDR=$((ADDR + 1))
+	ip -n n2 addr add 10.1.0.$ADDR/24 dev eth0
+}
+
 # none_left COMMAND...: it takes the ports; a flow to a new peer waits until they are released
 none_left() {
 	local before rc=0
 
-	ADDR=$((ADDR + 1))
-	ip -n n2 addr add 10.1.0.$ADDR/24 dev eth0 && "$@" || return 1
+	new_peer && "$@" || return 1
 	before=$(counter n1 tcp_no_source_port)
 	start_flow flow n1 10.1.0.1 n2 10.1.0.$ADDR 100 || rc=1
 	will_count 10 tcp_no_source_port "$before" 2 || rc=1
@@ -68,8 +73,7 @@ all_reserved() {
 the_last() {
 	local rc=0
 
-	ADDR=$((ADDR + 1))
-	ip -n n2 addr add 10.1.0.$ADDR/24 dev eth0 || return 1
+	new_peer || return 1
 	range 50000 50023 && reserve 50000-50007 && occupy 50016 || return 1
 	start_flow flow n1 10.1.0.1 n2 10.1.0.$ADDR 100 || rc=1
 	end_flow flow 100 || rc=1
@@ -85,8 +89,7 @@ the_last() {
 one_of_many() {
 	local before rc=0
 
-	ADDR=$((ADDR + 1))
-	ip -n n2 addr add 10.1.0.$ADDR/24 dev eth0 || return 1
+	new_peer || return 1
 	range 50000 52047 && reserve 50000-52039 || return 1
 	before=$(counter n1 tcp_no_source_port)
 	start_flow flow n1 10.1.0.1 n2 10.1.0.$ADDR 100 || rc=1

@@ -50,20 +50,17 @@ compare() {
 	[ "$(said probe elsewhere)" -gt 0 ] || return 1
 	[ $((100 * $(said probe beside))) -ge $((80 * $(said probe elsewhere))) ] || rc=1
 	# one path of eight that is dead is two sockets, and has next to none
-	[ $((2 * $(fewest beside))) -ge "$(fewest elsewhere)" ] || rc=1
-	least=$(p99 elsewhere)
+	[ $((2 * $(figure beside least))) -ge "$(figure elsewhere least)" ] || rc=1
+	least=$(figure elsewhere p99)
 	[ "$least" -ge "$BEFORE" ] || least=$BEFORE
 	[ "$least" -ge "$(said probe grain)" ] || least=$(said probe grain)
-	[ "$(p99 beside)" -le $((3 * least)) ] || rc=1
+	[ "$(figure beside p99)" -le $((3 * least)) ] || rc=1
 	return $rc
 }
 
-fewest() {
-	sed -n "s/^$1 .* least \([0-9]*\).*/\1/p" "$T/probe"
-}
-
-p99() {
-	sed -n "s/^$1 .* p99 \([0-9]*\).*/\1/p" "$T/probe"
+# figure WHERE KEY: what the probe says of those beside, or elsewhere
+figure() {
+	sed -n "s/^$1 .* $2 \([0-9]*\).*/\1/p" "$T/probe"
 }
 
 begin() {
@@ -77,7 +74,7 @@ begin() {
 	done
 	BEFORE=0
 	compare 3 || return 1
-	BEFORE=$(p99 beside)
+	BEFORE=$(figure beside p99)
 }
 
 during() {
@@ -85,7 +82,7 @@ during() {
 	is_up attack || return 1
 	compare 20
 	local rc=$?
-	[ "$BEFORE" -ge "$(p99 elsewhere)" ] || BEFORE=$(p99 elsewhere)
+	[ "$BEFORE" -ge "$(figure elsewhere p99)" ] || BEFORE=$(figure elsewhere p99)
 	note "$(tail -1 "$T/attack")"
 	# who waits where he does not gets his turn
 	"$NS1" "$BIN/rdsusers" patient 1003 "$A1" "$A2" 9999 3 >"$T/patient" 2>&1 || rc=1
