@@ -80,7 +80,7 @@ struct rds_cong_map *rds_cong_map_get(struct rds_net *rn, const struct in6_addr 
 	INIT_DELAYED_WORK(&map->publish, map_publish_work);
 	spin_lock_init(&map->lock);
 	INIT_LIST_HEAD(&map->conns);
-	init_waitqueue_head(&map->wq);
+	rds_cong_senders_init(&map->senders);
 
 	do {
 		rcu_read_lock();
@@ -110,6 +110,7 @@ void rds_cong_map_put(struct rds_net *rn, struct rds_cong_map *map)
 	if (!refcount_dec_and_test(&map->ref))
 		return;
 	rhashtable_remove_fast(&rn->maps, &map->node, map_params);
+	rds_cong_senders_exit(rn, &map->senders);
 	call_rcu(&map->rcu, map_free_rcu);
 }
 
@@ -246,7 +247,7 @@ void rds_cong_update(struct rds_sock *rs)
 	if (!READ_ONCE(rs->map->looped))
 		return;
 	if (!now)
-		wake_up_all(&rs->map->wq);
+		rds_cong_senders_wake(rn, &rs->map->senders);
 	rds_cong_notify(rn, now ? 0 : 1ULL << (rs->bound.port % RDS_CONG_MONITOR_SIZE));
 }
 
@@ -591,6 +592,7 @@ int rds_cong_init_net(struct rds_net *rn)
 {
 	INIT_HLIST_HEAD(&rn->cong_waiters);
 	INIT_HLIST_HEAD(&rn->cong_busy);
+	INIT_LIST_HEAD(&rn->cong_senders);
 	INIT_WORK(&rn->cong_work, rds_cong_work);
 	return rhashtable_init(&rn->maps, &map_params);
 }

@@ -1,7 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Congestion maps (cong.c), and who waits for them (congwait.c).  Included by core.h. */
+/* Congestion maps (cong.c), and who waits for them (congwait.c).  Part of core.h. */
 #ifndef _RDS_CONG_H
 #define _RDS_CONG_H
+
+#include <linux/rhashtable-types.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "quota.h"
+#include "wire.h"
+
+struct rds_conn;
+struct rds_incoming;
+struct rds_net;
+struct rds_path;
+struct rds_sock;
+
+/**
+ * struct rds_cong_senders - threads whose sendmsg() waits until a port takes messages again
+ * @wq: where they wait, exclusively, hence in the order in which they came
+ * @nr: their number
+ * @node: rds_net.cong_senders, while some of them have yet to be woken
+ * @left: so many (rds_net.lock)
+ */
+struct rds_cong_senders {
+	wait_queue_head_t wq;
+	atomic_t nr;
+	struct list_head node;
+	int left;
+};
 
 /**
  * struct rds_cong_map - what we announce for one local address
@@ -20,7 +48,7 @@
  * @ports: ports of the address that are bound, and for whom
  * @gen: number of times they were told so far
  * @looped: a loopback connection has tested it, and may be gone while its senders still wait
- * @wq: loopback senders waiting for a bit to clear
+ * @senders: loopback senders waiting for a bit to clear
  * @bits: 65536 bits, little endian bytes; atomic bit operations only
  */
 struct rds_cong_map {
@@ -40,7 +68,7 @@ struct rds_cong_map {
 	struct rds_quota ports;
 	atomic_t gen;
 	bool looped;
-	wait_queue_head_t wq;
+	struct rds_cong_senders senders;
 	unsigned long bits[RDS_CONG_MAP_BYTES / sizeof(long)];
 };
 
@@ -67,6 +95,9 @@ int rds_cong_init_net(struct rds_net *rn);
 void rds_cong_exit_net(struct rds_net *rn);
 
 /* congwait.c */
+void rds_cong_senders_init(struct rds_cong_senders *s);
+void rds_cong_senders_wake(struct rds_net *rn, struct rds_cong_senders *s);
+void rds_cong_senders_exit(struct rds_net *rn, struct rds_cong_senders *s);	/* nobody waits */
 /* -ENOBUFS, 0, -ETIMEDOUT, or restart errno; consumes *timeo */
 int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblock, long *timeo);
 void rds_cong_notify(struct rds_net *rn, u64 cleared);

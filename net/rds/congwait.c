@@ -6,11 +6,81 @@
  * told by a work, which lets go of the lock after a few.
  */
 #include <linux/sched/signal.h>
+#include <linux/wait.h>
 
 #include "core.h"
 
 /* Waiting sockets woken at once, and while their list is locked. */
 #define NOTIFY_FEW	32
+
+/**
+ * rds_cong_senders_init() - nobody waits
+ * @s: zeroed
+ */
+void rds_cong_senders_init(struct rds_cong_senders *s)
+{
+	init_waitqueue_head(&s->wq);
+	INIT_LIST_HEAD(&s->node);
+}
+
+/**
+ * rds_cong_senders_exit() - nobody waits any more, and nobody will
+ * @rn: namespace
+ * @s: senders, about to be freed
+ *
+ * Context: any.
+ */
+void rds_cong_senders_exit(struct rds_net *rn, struct rds_cong_senders *s)
+{
+	spin_lock_bh(&rn->lock);
+	list_del_init(&s->node);
+	spin_unlock_bh(&rn->lock);
+}
+
+/**
+ * rds_cong_senders_wake() - what they wait for may have come
+ * @rn: namespace
+ * @s: senders
+ *
+ * Context: any, no lock held.
+ */
+void rds_cong_senders_wake(struct rds_net *rn, struct rds_cong_senders *s)
+{
+	int nr;
+
+	smp_mb();	/* what they wait for before who waits; pairs with senders_sleep() */
+	nr = atomic_read(&s->nr);
+	if (!nr)
+		return;
+	wake_up_nr(&s->wq, NOTIFY_FEW);
+	if (nr <= NOTIFY_FEW)
+		return;
+	spin_lock_bh(&rn->lock);
+	/* Who sleeps again is behind all who waited before. */
+	s->left = max(list_empty(&s->node) ? 0 : s->left, nr);
+	if (list_empty(&s->node))
+		list_add_tail(&s->node, &rn->cong_senders);
+	spin_unlock_bh(&rn->lock);
+	queue_work(rds_wq, &rn->cong_work);
+}
+
+/* The next few of those who wait longest; false if there are none. */
+static bool senders_wake_few(struct rds_net *rn)
+{
+	struct rds_cong_senders *s;
+
+	lockdep_assert_held(&rn->lock);
+	s = list_first_entry_or_null(&rn->cong_senders, struct rds_cong_senders, node);
+	if (!s)
+		return false;
+	wake_up_nr(&s->wq, NOTIFY_FEW);
+	s->left -= NOTIFY_FEW;
+	if (s->left > 0)
+		list_move_tail(&s->node, &rn->cong_senders);
+	else
+		list_del_init(&s->node);
+	return true;
+}
 
 static void cong_mark(struct rds_sock *rs, u16 port)
 {
@@ -44,10 +114,10 @@ void rds_cong_forget(struct rds_sock *rs)
 	spin_unlock_bh(&rn->lock);
 }
 
-/* Where senders wait until a port takes messages again. */
-static wait_queue_head_t *cong_wq(struct rds_conn *c)
+/* Who waits until a port takes messages again. */
+static struct rds_cong_senders *cong_senders(struct rds_conn *c)
 {
-	return c->floop ? &c->floop->wq : &c->cong_wq;
+	return c->floop ? &c->floop->senders : &c->senders;
 }
 
 /* Its reader is slow, or so much is under way to it that it does not matter how fast he is. */
@@ -67,6 +137,28 @@ static bool cong_mark_refused(struct rds_sock *rs, struct rds_conn *c, u16 port)
 static bool cong_wait_over(struct rds_conn *c, u16 port)
 {
 	return !cong_refuses(c, port) || rds_state_is_dying(READ_ONCE(c->paths[0]->state));
+}
+
+/* As wait_event_interruptible_timeout(), but one of many who are woken in the order they came. */
+static long senders_sleep(struct rds_cong_senders *s, struct rds_conn *c, u16 port, long timeo)
+{
+	DEFINE_WAIT(wait);
+	bool over;
+
+	atomic_inc(&s->nr);
+	for (;;) {
+		/* A barrier between who waits and what for. */
+		prepare_to_wait_exclusive(&s->wq, &wait, TASK_INTERRUPTIBLE);
+		over = cong_wait_over(c, port);
+		if (over || !timeo || signal_pending(current))
+			break;
+		timeo = schedule_timeout(timeo);
+	}
+	finish_wait(&s->wq, &wait);
+	atomic_dec(&s->nr);
+	if (over)
+		return max(timeo, 1L);
+	return timeo ? -ERESTARTSYS : 0;
 }
 
 /**
@@ -94,7 +186,7 @@ int rds_cong_wait(struct rds_sock *rs, struct rds_conn *c, u16 port, bool nonblo
 	}
 	rds_stat_inc(cong_send_blocked);
 	rds_send_push(rs);
-	ret = wait_event_interruptible_timeout(*cong_wq(c), cong_wait_over(c, port), *timeo);
+	ret = senders_sleep(cong_senders(c), c, port, *timeo);
 	if (ret < 0)
 		return cong_mark_refused(rs, c, port) ? rds_intr_errno(*timeo) : 0;
 	*timeo = *timeo == MAX_SCHEDULE_TIMEOUT ? *timeo : ret;
@@ -159,6 +251,11 @@ void rds_cong_work(struct work_struct *work)
 		cond_resched();
 		spin_lock_bh(&rn->lock);
 	}
+	while (senders_wake_few(rn)) {
+		spin_unlock_bh(&rn->lock);
+		cond_resched();
+		spin_lock_bh(&rn->lock);
+	}
 	spin_unlock_bh(&rn->lock);
 }
 
@@ -198,7 +295,7 @@ void rds_cong_notify(struct rds_net *rn, u64 cleared)
  */
 void rds_cong_wake(struct rds_conn *c, u64 cleared)
 {
-	wake_up_all(cong_wq(c));
+	rds_cong_senders_wake(c->rn, cong_senders(c));
 	rds_cong_notify(c->rn, cleared);
 }
 

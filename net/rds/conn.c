@@ -84,6 +84,7 @@ static void conn_free(struct rds_conn *c)
 
 	/* First: who changes a map kicks the paths on its list. */
 	rds_cong_leave(c);
+	rds_cong_senders_exit(rn, &c->senders);
 	conn_free_paths(c);
 	rds_conn_uncharge(c);
 	if (c->user)
@@ -181,7 +182,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_conn_key
 	INIT_LIST_HEAD(&c->lru_node);
 	INIT_WORK(&c->destroy_work, conn_destroy_work);
 	INIT_LIST_HEAD(&c->lmap_node);
-	init_waitqueue_head(&c->cong_wq);
+	rds_cong_senders_init(&c->senders);
 	spin_lock_init(&c->lock);
 	rds_message_settle_outside(&c->lock);
 	INIT_DELAYED_WORK(&c->mprds_work, rds_mprds_work);
@@ -270,7 +271,7 @@ static void conn_destroy(struct rds_conn *c)
 	for (i = 0; i < RDS_MAX_PATHS; i++)
 		if (c->paths[i])
 			rds_path_doom(c->paths[i]);
-	wake_up_all(&c->cong_wq);
+	rds_cong_senders_wake(c->rn, &c->senders);
 	for (i = 0; i < RDS_MAX_PATHS; i++)
 		if (c->paths[i])
 			rds_path_await_gone(c->paths[i]);

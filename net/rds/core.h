@@ -34,6 +34,7 @@
 #include <net/sock.h>
 
 #include "cmsg.h"
+#include "cong.h"
 #include "drop.h"
 #include "net.h"
 #include "peer.h"
@@ -415,7 +416,7 @@ struct rds_path {
  * @fmap: what the peer told us; NULL = no bit so far; kept once set
  * @fmap_doubts: bits of it that an overtaken map may have set (@lock); NULL = none so far
  * @floop: on loopback: the receiver's local map, counted, instead of @fmap
- * @cong_wq: blocking senders waiting for a bit to clear
+ * @senders: blocking senders waiting for a bit to clear, but for loopback
  * @lock: guards the fields down to @mprds_work
  * @fmap_path: path by which the last map came
  * @fmap_when: jiffies of that
@@ -481,7 +482,7 @@ struct rds_conn {
 	u8 *fmap;
 	u8 *fmap_doubts;
 	struct rds_cong_map *floop;
-	wait_queue_head_t cong_wq;
+	struct rds_cong_senders senders;
 
 	spinlock_t lock;
 	u8 fmap_path;
@@ -637,7 +638,6 @@ void rds_transport_for_each(void (*fn)(struct rds_transport *t, void *arg), void
 extern struct rds_transport rds_loop_transport;
 
 #include "bounds.h"
-#include "cong.h"
 #include "hold.h"
 #include "sendq.h"
 

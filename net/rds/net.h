@@ -36,12 +36,13 @@ struct rds_grave_block {
  * @conns: connections by key; RCU read
  * @conn_list: all connections until nobody holds them (@lock)
  * @maps: local congestion maps by address; RCU read
- * @lock: guards @conn_list, @sockets, @cong_waiters, insertion into @conns against @dying
+ * @lock: guards @conn_list, @sockets, @cong_waiters, @cong_senders, insertion into @conns against @dying
  * @sockets: all sockets that are not freed, oldest first (info records)
  * @cong_waiters: sockets that met ENOBUFS and wait for any map update, by sk_bind_node
  * @cong_busy: those of them that @cong_work has not come to yet (@lock)
  * @nr_cong_waiters: on both lists (@lock; peeked at)
  * @cong_cleared: monitor bits that @cong_work has to report
+ * @cong_senders: threads that wait and that @cong_work has to wake (@lock)
  * @cong_work: wakes the waiters, if they are many
  * @users: who has sockets or connections here (quota.c)
  * @dying: set once under @lock at pre-exit; no connection is inserted afterwards
@@ -83,6 +84,7 @@ struct rds_net {
 	struct hlist_head cong_busy;
 	unsigned int nr_cong_waiters;
 	atomic64_t cong_cleared;
+	struct list_head cong_senders;
 	struct work_struct cong_work;
 	struct rds_users users;
 	bool dying;

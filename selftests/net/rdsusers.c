@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Users who send between the same two hosts, for net/users and net/pile:
+ * Users who send between the same two hosts, for net/users, net/pile and net/wakes:
  *
  *	rdsusers hog UID ADDR PORT		binds, and does not read
  *	rdsusers echo UID ADDR PORT		sends back what comes
@@ -14,6 +14,8 @@
  *	rdsusers pile UID ADDR TO SOCKS EACH	queues EACH empty messages with each of SOCKS
  *						sockets, or what it can in 40 s; at SIGUSR1 closes
  *						them and fills new ones as fast as it can
+ *	rdsusers crowd UID ADDR TO PORT COUNT	sends until the port is congested; then COUNT
+ *						processes, called "waits", wait for it
  *	rdsusers pass UID ADDR TO TIMES		so often a socket sends one message and is closed;
  *						prints the median and p99 of both in us
  */
@@ -25,6 +27,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -317,6 +321,53 @@ static void pile(char **arg)
 	}
 }
 
+/* A peer's map takes a while to come. */
+static unsigned int fill(int fd, const struct addr *to)
+{
+	struct timespec pause = { .tv_nsec = 300000000 };
+	static char msg[1000];
+	unsigned int n, sum = 0;
+
+	do {
+		for (n = 0; !put(fd, msg, sizeof(msg), to); n++)
+			;
+		nanosleep(&pause, NULL);
+		sum += n;
+	} while (n);
+	return sum;
+}
+
+/* They stay: of sockets that are closed with messages that wait there may be so many. */
+static void crowd(char **arg)
+{
+	struct addr to = address(arg[1], atoi(arg[2]));
+	struct timespec pause_10ms = { .tv_nsec = 10000000 };
+	int i, n = atoi(arg[3]), fd = bound(arg[0], 0);
+	volatile int *sent = mmap(NULL, sizeof(*sent), PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	static char msg[1000];
+
+	if (sent == MAP_FAILED)
+		die("mmap");
+	printf("full %u\n", fill(fd, &to));
+	fflush(stdout);
+	for (i = 0; i < n; i++) {
+		if (fork())
+			continue;
+		prctl(PR_SET_NAME, "waits");
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fd = bound(arg[0], 0);
+		if (sendto(fd, msg, sizeof(msg), 0, (void *)&to.ss, to.len) == sizeof(msg))
+			__sync_fetch_and_add(sent, 1);
+		pause();
+	}
+	while (*sent < n)
+		nanosleep(&pause_10ms, NULL);
+	printf("sent %d\n", n);
+	fflush(stdout);
+	pause();
+}
+
 static void pass(char **arg)
 {
 	struct addr to = address(arg[1], 6);
@@ -343,7 +394,7 @@ static const struct mode {
 } modes[] = {
 	{ "hog", 2, hog }, { "echo", 2, echo }, { "attack", 4, attack }, { "probe", 6, probe },
 	{ "patient", 4, patient },
-	{ "pile", 4, pile }, { "pass", 3, pass },
+	{ "crowd", 4, crowd }, { "pile", 4, pile }, { "pass", 3, pass },
 };
 
 int main(int argc, char **argv)
@@ -359,6 +410,6 @@ int main(int argc, char **argv)
 		modes[i].run(argv + 3);
 		return 0;
 	}
-	fprintf(stderr, "usage: rdsusers hog|echo|attack|probe|patient|pile|pass UID ...\n");
+	fprintf(stderr, "usage: rdsusers hog|echo|attack|probe|patient|crowd|pile|pass UID ...\n");
 	return 2;
 }
