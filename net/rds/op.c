@@ -374,27 +374,47 @@ void rds_op_end(struct rds_message *m)
 	complete_all(&m->op->idle);
 }
 
+/*
+ * Nobody has seen its end, but the peer has confirmed the message that went behind it.  (A read, or
+ * what an atomic found, may have been lost on the way back.)
+ */
+static bool op_proven(const struct rds_op *op, const struct rds_op_part *part)
+{
+	return part->kind == RDS_OP_WRITE && part->state == RDS_OP_POSTED && op->acked &&
+	       !op->silent;
+}
+
+/* @status, or what is known better. */
+static void op_finish(struct rds_message *m, struct rds_op_part *part, int status)
+{
+	struct rds_notifier *note;
+
+	if (part->state == RDS_OP_OK)
+		return;
+	if (op_proven(m->op, part)) {
+		status = RDS_RDMA_SUCCESS;
+		op_account(part);
+	}
+	note = op_note(part, status);
+	if (note)
+		op_report(m->rs, note, status);
+}
+
 /**
  * rds_op_finish() - report the operations of messages that were taken off a path
  * @msgs: the messages, taken
- * @status: outcome of what was not reported yet, negative: it is not reported
+ * @status: outcome of what was not reported yet and is not known; negative: nothing is reported
  */
 void rds_op_finish(struct list_head *msgs, int status)
 {
-	struct rds_notifier *note;
 	struct rds_op_part *part;
 	struct rds_message *m;
 
 	list_for_each_entry(m, msgs, node) {
 		if (!m->op || status < 0)
 			continue;
-		for (part = op_next(m->op, NULL); part; part = op_next(m->op, part)) {
-			if (part->state == RDS_OP_OK)
-				continue;
-			note = op_note(part, status);
-			if (note)
-				op_report(m->rs, note, status);
-		}
+		for (part = op_next(m->op, NULL); part; part = op_next(m->op, part))
+			op_finish(m, part, status);
 	}
 }
 

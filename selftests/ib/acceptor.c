@@ -94,14 +94,6 @@ static int answer_priv(struct call *c, struct priv6 d)
 	return answer(c, &d, sizeof(d));
 }
 
-static int outq(int fd)
-{
-	int n = -1;
-
-	ioctl(fd, SIOCOUTQ, &n);
-	return n;
-}
-
 static void say(struct __test_metadata *_metadata, int fd, const char *addr, const char *text)
 {
 	int len = strlen(text);

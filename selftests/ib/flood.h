@@ -118,14 +118,6 @@ static inline bool flood(struct peer *p, struct flood *f, int n, int dport, int 
 	return flood_wait(p, f, 0, ms);
 }
 
-static inline int outq(int fd)
-{
-	int n = -1;
-
-	ioctl(fd, SIOCOUTQ, &n);
-	return n;
-}
-
 static inline int module_del(void)
 {
 	return run_cmd("rmmod rds_rdma 2>/dev/null");

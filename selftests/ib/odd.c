@@ -69,6 +69,33 @@ TEST_F(rdma, atomics__announced_but_not_posted)
 	ASSERT_EQ(0, even());
 }
 
+/*
+ * The link goes before it has said that a write was executed.  The message behind that was
+ * confirmed, so it was.
+ */
+TEST_F(rdma, write__confirmed_by_the_peer_alone)
+{
+	char m[4];
+	__u64 c;
+
+	ASSERT_EQ(0, odd("unseen_writes=1"));
+	memset(self->src, 1, 100);
+	memset(self->dst, 0, 100);
+	ASSERT_EQ(0, get_mr(self->b, self->dst, 100, 0, &c));
+	ASSERT_EQ(2, send_rdma(self->a, c, 0, self->src, 100, W | N, 1, "wr", 2));
+	ASSERT_EQ(1, send(self->a, "m", 1, 0));
+	EXPECT_EQ(2, recv_wait(self->b, m, 4));
+	EXPECT_EQ(1, recv_wait(self->b, m, 4));
+	EXPECT_TRUE(all(self->dst, 100, 1));
+	/* both are confirmed, and the first one waits for its operation */
+	EXPECT_TRUE(WAIT_UNTIL(outq(self->a) == 2));
+	EXPECT_TRUE(quiet(self->a));
+	ASSERT_EQ(0, even());
+	EXPECT_EQ(RDS_RDMA_SUCCESS, next_note(self->a, NULL));
+	EXPECT_TRUE(all_acked(self->a));
+	EXPECT_TRUE(quiet(self->b));
+}
+
 /* Where in its page a region begins, for the device: peers reach it, and not what lies beside. */
 TEST_F(rdma, region__bounced)
 {

@@ -120,6 +120,15 @@ static inline __s64 regions(void)
 	return n;
 }
 
+/* Bytes that were sent and are not acknowledged, or whose operation is not done. */
+static inline int outq(int fd)
+{
+	int n = -1;
+
+	ioctl(fd, SIOCOUTQ, &n);
+	return n;
+}
+
 /* Drops are traced in an instance of its own: other tests leave theirs off, or small. */
 #define TRACING	"/sys/kernel/tracing"
 #define DROPS	TRACING "/instances/ib"

@@ -48,6 +48,10 @@ MODULE_PARM_DESC(named, "IPv4 address that the CM's requests name as the caller'
 module_param(named_gid, bool, 0644);
 MODULE_PARM_DESC(named_gid, "...and as its GID");
 
+static bool unseen_writes;
+module_param(unseen_writes, bool, 0444);
+MODULE_PARM_DESC(unseen_writes, "RDMA writes are executed, and told as if the answer had not come");
+
 /* Those of rdma_rxe, which are put back. */
 static typeof_member(struct ib_device, ops) rxe;
 static int rxe_vectors;
@@ -150,6 +154,16 @@ static int odd_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 	return rxe.destroy_qp(qp, udata);
 }
 
+static int odd_poll_cq(struct ib_cq *cq, int most, struct ib_wc *wc)
+{
+	int n = rxe.poll_cq(cq, most, wc), i;
+
+	for (i = 0; i < n; i++)
+		if (wc[i].status == IB_WC_SUCCESS && wc[i].opcode == IB_WC_RDMA_WRITE)
+			wc[i].status = IB_WC_WR_FLUSH_ERR;
+	return n;
+}
+
 static int odd_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags)
 {
 	int ret;
@@ -231,6 +245,8 @@ static int odd_add(struct ib_device *dev)
 	if (vectors)
 		dev->num_comp_vectors = vectors;
 	dev->ops.req_notify_cq = odd_req_notify_cq;
+	if (unseen_writes)
+		dev->ops.poll_cq = odd_poll_cq;
 	if (bounce)
 		dev->ops.map_mr_sg = odd_map_mr_sg;
 	return 0;
