@@ -415,6 +415,8 @@ void rds_op_done(struct rds_path *p, struct rds_message *m, enum rds_op_nr nr, i
 	if (!m->op->taken && rds_op_part_done(m, nr, status, &note))
 		rds_path_leave(p, m, &out);
 	spin_unlock_bh(&p->lock);
+	if (status == RDS_RDMA_REMOTE_ERROR)
+		rds_user_blame(m->rs->user);
 	rds_op_tell(m, nr, status, note);
 	rds_path_settle(&out);
 	if (!p->index)

@@ -78,6 +78,7 @@
 	X(send_cancelled)			\
 	X(send_closed_unacked)			\
 	X(send_op_dropped)			\
+	X(send_op_refused)			\
 	X(send_close_dropped)			\
 	X(orphan_present)			\
 	X(orphan_created)			\

@@ -6,7 +6,31 @@
 . "$(dirname "$0")/common.sh"
 . "$SELFTESTS/net/users_run.sh"
 
+refused() {
+	[ "$(counter - send_op_refused)" -gt 0 ]
+}
+
+# Operations with keys of no region, each of which costs the link: some are borne, then one in 16 s.
+failing() {
+	local rc ECHO=7001
+
+	go echo1 here echo 1002 10.5.0.2 7001
+	go echo2 here echo 1003 10.5.0.4 7001
+	go faults here faults 1001 10.5.0.1 10.5.0.2 5001
+	is_up echo1 && is_up echo2 && is_up faults || return 1
+	busywait 60 refused || return 1
+	NS1=here A1=10.5.0.1 A2=10.5.0.2 B1=10.5.0.3 B2=10.5.0.4 BEFORE=0
+	compare 20
+	rc=$?
+	note "$(tail -1 "$T/faults")"
+	ended faults
+	ended echo1
+	ended echo2
+	return $rc
+}
+
 ktap_header
 setup_rxe 4
+check "operations of somebody that fail" failing
 over IPv4 here here 10.5.0.1 10.5.0.2 10.5.0.3 10.5.0.4
 ktap_finish

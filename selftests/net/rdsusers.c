@@ -16,6 +16,8 @@
  *						them and fills new ones as fast as it can
  *	rdsusers crowd UID ADDR TO PORT COUNT	sends until the port is congested; then COUNT
  *						processes, called "waits", wait for it
+ *	rdsusers faults UID ADDR TO PORT	16 sockets write to memory that is not there, as often
+ *						as they can
  *	rdsusers pass UID ADDR TO TIMES		so often a socket sends one message and is closed;
  *						prints the median and p99 of both in us
  */
@@ -33,6 +35,8 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <linux/rds.h>
 
 #ifndef AF_RDS
 #define AF_RDS		21
@@ -368,6 +372,45 @@ static void crowd(char **arg)
 	pause();
 }
 
+/* Each operation that fails costs the link. */
+static void faults(char **arg)
+{
+	struct addr to = address(arg[1], atoi(arg[2]));
+	struct timespec pause_1ms = { .tv_nsec = 1000000 };
+	static char mem[SMALL], ctl[CMSG_SPACE(sizeof(struct rds_rdma_args))];
+	struct rds_iovec v = { .addr = (long)mem, .bytes = sizeof(mem) };
+	struct rds_rdma_args a = {
+		.cookie = 0x12345678, .remote_vec = { 0, sizeof(mem) }, .local_vec_addr = (long)&v,
+		.nr_local = 1, .flags = RDS_RDMA_READWRITE,
+	};
+	struct msghdr m = {
+		.msg_name = &to.ss, .msg_namelen = to.len,
+		.msg_control = ctl, .msg_controllen = sizeof(ctl),
+	};
+	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+	unsigned long asked = 0;
+	double told_at = now();
+	int i, fds[VICTIMS];
+
+	h->cmsg_level = SOL_RDS;
+	h->cmsg_type = RDS_CMSG_RDMA_ARGS;
+	h->cmsg_len = CMSG_LEN(sizeof(a));
+	memcpy(CMSG_DATA(h), &a, sizeof(a));
+	for (i = 0; i < VICTIMS; i++)
+		fds[i] = bound(arg[0], 0);
+	tell_ready();
+	for (;;) {
+		for (i = 0; i < VICTIMS; i++)
+			asked += !sendmsg(fds[i], &m, MSG_DONTWAIT);
+		if (now() > told_at + 1) {
+			printf("asked for %lu\n", asked);
+			fflush(stdout);
+			told_at = now();
+		}
+		nanosleep(&pause_1ms, NULL);
+	}
+}
+
 static void pass(char **arg)
 {
 	struct addr to = address(arg[1], 6);
@@ -394,7 +437,7 @@ static const struct mode {
 } modes[] = {
 	{ "hog", 2, hog }, { "echo", 2, echo }, { "attack", 4, attack }, { "probe", 6, probe },
 	{ "patient", 4, patient },
-	{ "crowd", 4, crowd }, { "pile", 4, pile }, { "pass", 3, pass },
+	{ "crowd", 4, crowd }, { "faults", 3, faults }, { "pile", 4, pile }, { "pass", 3, pass },
 };
 
 int main(int argc, char **argv)
@@ -410,6 +453,6 @@ int main(int argc, char **argv)
 		modes[i].run(argv + 3);
 		return 0;
 	}
-	fprintf(stderr, "usage: rdsusers hog|echo|attack|probe|patient|crowd|pile|pass UID ...\n");
+	fprintf(stderr, "usage: rdsusers hog|echo|attack|probe|patient|crowd|faults|pile|pass UID ...\n");
 	return 2;
 }

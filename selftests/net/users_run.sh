@@ -45,9 +45,9 @@ said() {
 compare() {
 	local rc=0 least
 
-	"$NS1" "$BIN/rdsusers" probe 1002 "$A1" "$A2" 7000 "$B1" "$B2" "$1" >"$T/probe" 2>&1 || rc=1
+	"$NS1" "$BIN/rdsusers" probe 1002 "$A1" "$A2" "${ECHO:-7000}" "$B1" "$B2" "$1" >"$T/probe" 2>&1 || rc=1
 	show_file "$T/probe"
-	[ "$(said probe elsewhere)" -gt 0 ] || return 1
+	[ "$(figure elsewhere least)" -gt 0 ] || return 1
 	[ $((100 * $(said probe beside))) -ge $((80 * $(said probe elsewhere))) ] || rc=1
 	# one path of eight that is dead is two sockets, and has next to none
 	[ $((2 * $(figure beside least))) -ge "$(figure elsewhere least)" ] || rc=1
