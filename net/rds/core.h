@@ -299,7 +299,7 @@ struct rds_conn_key {
  * @sent: messages taken by the transport and not yet acknowledged, in sequence
  * @controls: kernel pings and pongs on @queue and @sent
  * @sendq: messages that wait behind @queue, or NULL as long as there never were any (sendq.c)
- * @front_cost: what those on @queue cost, see rds_message_cost()
+ * @front_cost: what those on @queue cost, see rds_message_load()
  * @nr_queued: messages on @queue and in @sendq
  * @nr_sent: messages on @sent
  * @acked: how far the peer has acknowledged on this link, in the unit of rds_message.ack_pos

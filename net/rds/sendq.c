@@ -248,7 +248,7 @@ void rds_sendq_del(struct rds_path *p, struct rds_message *m)
 
 	list_del_init(&m->node);
 	if (!f) {
-		p->front_cost -= rds_message_cost(m);
+		p->front_cost -= rds_message_load(m);
 		return;
 	}
 	m->flow = NULL;
@@ -317,7 +317,7 @@ static struct rds_message *sendq_step(struct rds_path *p)
 		list_move_tail(&u->node, &q->ring);
 		return NULL;
 	}
-	u->credit -= rds_message_cost(m);
+	u->credit -= rds_message_load(m);
 	list_move_tail(&f->node, &u->flows);
 	return m;
 }

@@ -10,13 +10,19 @@
 /* A message without payload costs about that. */
 #define RDS_TX_MSG_COST		512
 
-/* By this users, and ports, take their shares of a path. */
+/* By this ports take their shares of what is under way. */
 static inline u32 rds_message_cost(const struct rds_message *m)
 {
 	return m->len + RDS_TX_MSG_COST;
 }
 
-/* That much may wait in front; as rds_message_cost() counts. */
+/* By this users take their turns: what an operation moves goes by the same link. */
+static inline u32 rds_message_load(const struct rds_message *m)
+{
+	return rds_message_cost(m) + (unlikely(m->op) ? m->op->part[RDS_OP_RDMA].bytes : 0);
+}
+
+/* That much may wait in front; as rds_message_load() counts. */
 #define RDS_SENDQ_FRONT_MAX	SZ_128K
 
 #define RDS_SENDQ_HASH_BITS	6
@@ -176,7 +182,7 @@ static inline bool rds_sendq_add(struct rds_path *p, struct rds_message *m,
 	if (spare && (p->front_cost >= RDS_SENDQ_FRONT_MAX || (p->sendq && p->sendq->nr)))
 		return rds_sendq_add_behind(p, m, spare);
 	list_add_tail(&m->node, &p->queue);
-	p->front_cost += rds_message_cost(m);
+	p->front_cost += rds_message_load(m);
 	return true;
 }
 
@@ -185,7 +191,7 @@ static inline void rds_sendq_front_del(struct rds_path *p, struct rds_message *m
 				       struct list_head *to)
 {
 	list_move_tail(&m->node, to);
-	p->front_cost -= rds_message_cost(m);
+	p->front_cost -= rds_message_load(m);
 }
 
 #endif /* _RDS_SENDQ_H */

@@ -227,7 +227,7 @@ static bool requeue_one(struct rds_path *p, struct rds_message *m, struct list_h
 		m->flags |= RDS_FLAG_ACK_REQUIRED;
 	m->where = RDS_MSG_QUEUED;
 	list_move(&m->node, &p->queue);
-	p->front_cost += rds_message_cost(m);
+	p->front_cost += rds_message_load(m);
 	if (m->early)
 		p->conn->nr_early_queued++;
 	p->nr_sent--;

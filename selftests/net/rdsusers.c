@@ -18,6 +18,8 @@
  *						processes, called "waits", wait for it
  *	rdsusers faults UID ADDR TO PORT	16 sockets write to memory that is not there, as often
  *						as they can
+ *	rdsusers writes UID ADDR TO PORT	16 sockets write 1 MiB to memory of a socket that is
+ *						bound there, as often as they can
  *	rdsusers pass UID ADDR TO TIMES		so often a socket sends one message and is closed;
  *						prints the median and p99 of both in us
  */
@@ -46,6 +48,7 @@
 #define ATTACKERS	400
 #define BIG		100000
 #define SMALL		100
+#define MIB		(1 << 20)
 #define MAX_TIMES	200000
 #define PILE_TIME	40
 #define PERIOD		0.1		/* so often a victim asks, unless it waits for an answer */
@@ -372,15 +375,14 @@ static void crowd(char **arg)
 	pause();
 }
 
-/* Each operation that fails costs the link. */
-static void faults(char **arg)
+/* 16 sockets of @addr write to a region at @to all the time. */
+static void write_to(const char *addr, struct addr to, __u64 cookie, size_t len)
 {
-	struct addr to = address(arg[1], atoi(arg[2]));
 	struct timespec pause_1ms = { .tv_nsec = 1000000 };
-	static char mem[SMALL], ctl[CMSG_SPACE(sizeof(struct rds_rdma_args))];
-	struct rds_iovec v = { .addr = (long)mem, .bytes = sizeof(mem) };
+	static char mem[MIB], ctl[CMSG_SPACE(sizeof(struct rds_rdma_args))];
+	struct rds_iovec v = { .addr = (long)mem, .bytes = len };
 	struct rds_rdma_args a = {
-		.cookie = 0x12345678, .remote_vec = { 0, sizeof(mem) }, .local_vec_addr = (long)&v,
+		.cookie = cookie, .remote_vec = { 0, len }, .local_vec_addr = (long)&v,
 		.nr_local = 1, .flags = RDS_RDMA_READWRITE,
 	};
 	struct msghdr m = {
@@ -397,7 +399,7 @@ static void faults(char **arg)
 	h->cmsg_len = CMSG_LEN(sizeof(a));
 	memcpy(CMSG_DATA(h), &a, sizeof(a));
 	for (i = 0; i < VICTIMS; i++)
-		fds[i] = bound(arg[0], 0);
+		fds[i] = bound(addr, 0);
 	tell_ready();
 	for (;;) {
 		for (i = 0; i < VICTIMS; i++)
@@ -409,6 +411,27 @@ static void faults(char **arg)
 		}
 		nanosleep(&pause_1ms, NULL);
 	}
+}
+
+/* Each of them costs the link. */
+static void faults(char **arg)
+{
+	write_to(arg[0], address(arg[1], atoi(arg[2])), 0x12345678, SMALL);
+}
+
+static void writes(char **arg)
+{
+	static char mem[MIB];
+	__u64 cookie;
+	struct rds_get_mr_args a = {
+		.vec = { (long)mem, sizeof(mem) }, .cookie_addr = (long)&cookie,
+		.flags = RDS_RDMA_READWRITE,
+	};
+	int fd = bound(arg[1], atoi(arg[2]));
+
+	if (setsockopt(fd, SOL_RDS, RDS_GET_MR, &a, sizeof(a)))
+		die("GET_MR");
+	write_to(arg[0], address(arg[1], atoi(arg[2])), cookie, sizeof(mem));
 }
 
 static void pass(char **arg)
@@ -437,7 +460,8 @@ static const struct mode {
 } modes[] = {
 	{ "hog", 2, hog }, { "echo", 2, echo }, { "attack", 4, attack }, { "probe", 6, probe },
 	{ "patient", 4, patient },
-	{ "crowd", 4, crowd }, { "faults", 3, faults }, { "pile", 4, pile }, { "pass", 3, pass },
+	{ "crowd", 4, crowd }, { "faults", 3, faults },
+	{ "writes", 3, writes }, { "pile", 4, pile }, { "pass", 3, pass },
 };
 
 int main(int argc, char **argv)
@@ -453,6 +477,6 @@ int main(int argc, char **argv)
 		modes[i].run(argv + 3);
 		return 0;
 	}
-	fprintf(stderr, "usage: rdsusers hog|echo|attack|probe|patient|crowd|faults|pile|pass UID ...\n");
+	fprintf(stderr, "usage: rdsusers hog|echo|attack|probe|patient|crowd|faults|writes|pile|pass UID ...\n");
 	return 2;
 }

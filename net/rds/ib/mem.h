@@ -139,6 +139,11 @@ void rds_ib_mr_look(struct rds_ib_device *rdev);
 
 /* Work requests of operations that a queue pair has room for, beside its send ring. */
 #define RDS_IB_OP_WRS		512U
+/*
+ * So many bytes of operations the device has to be through with before there are more: what waits in
+ * the core takes turns by user, and what it has goes in front of others' messages.
+ */
+#define RDS_IB_OP_BYTES		SZ_512K
 /* Work requests given to the device in one call. */
 #define RDS_IB_OP_BATCH		16
 
@@ -146,18 +151,20 @@ struct rds_ib_op_batch;
 
 /**
  * struct rds_ib_ops - operations of a link
- * @lock: guards @list, @room, @waiting
+ * @lock: guards @list, @room, @bytes, @waiting
  * @list: struct rds_ib_op, those that the device works on
  * @room: work requests that may still be posted
  * @max: all of them
+ * @bytes: what those that were posted move
  * @waiting: send() found no room and wants a kick
  * @batch: work requests under construction (link mutex)
  */
 struct rds_ib_ops {
-	spinlock_t lock;	/* list, room, waiting */
+	spinlock_t lock;	/* list, room, bytes, waiting */
 	struct list_head list;
 	unsigned int room;
 	unsigned int max;
+	unsigned int bytes;
 	bool waiting;
 	struct rds_ib_op_batch *batch;
 };

@@ -136,6 +136,7 @@ static void op_executed(struct rds_ib_op_part *pp)
 
 	spin_lock_bh(&ops->lock);
 	ops->room += pp->wrs;
+	ops->bytes -= iop->m->op->part[nr].bytes;
 	pp->wrs = 0;
 	over = op_over(iop);
 	if (over)
@@ -310,6 +311,7 @@ static int op_post(struct rds_ib_link *l, struct rds_message *m)
 	spin_lock_bh(&ops->lock);
 	list_add_tail(&iop->node, &ops->list);
 	ops->room -= iop->part[RDS_OP_RDMA].wrs + iop->part[RDS_OP_ATOMIC].wrs;
+	ops->bytes += m->op->part[RDS_OP_RDMA].bytes + m->op->part[RDS_OP_ATOMIC].bytes;
 	spin_unlock_bh(&ops->lock);
 
 	if (m->op->part[RDS_OP_RDMA].kind)
@@ -343,14 +345,17 @@ static bool op_aligned(const struct rds_op *op)
 }
 
 /* 0, -EAGAIN: not now, -EMSGSIZE: never. */
-static int op_room(struct rds_ib_ops *ops, unsigned int wrs)
+static int op_room(struct rds_ib_link *l, const struct rds_op *op)
 {
+	unsigned int wrs = part_wrs(l, &op->part[RDS_OP_RDMA]) +
+			   part_wrs(l, &op->part[RDS_OP_ATOMIC]);
+	struct rds_ib_ops *ops = &l->ops;
 	int err = 0;
 
 	spin_lock_bh(&ops->lock);
 	if (wrs > ops->max) {
 		err = -EMSGSIZE;
-	} else if (wrs > ops->room) {
+	} else if (wrs > ops->room || ops->bytes >= RDS_IB_OP_BYTES) {
 		ops->waiting = true;
 		err = -EAGAIN;
 	}
@@ -396,8 +401,7 @@ int rds_ib_ops_post(struct rds_ib_link *l, struct rds_message *m)
 		return -ENOMEM;
 	err = op_possible(l->rdev, op) && op_aligned(op) ? 0 : -EOPNOTSUPP;
 	if (!err)
-		err = op_room(&l->ops, part_wrs(l, &op->part[RDS_OP_RDMA]) +
-				       part_wrs(l, &op->part[RDS_OP_ATOMIC]));
+		err = op_room(l, op);
 	if (!err)
 		err = op_map_room(l, op);
 	if (err == -EAGAIN || err == -ENOMEM)
