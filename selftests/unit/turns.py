@@ -123,6 +123,20 @@ def other_slots():
     return got == [True] * (len(held) - 1) + [False]
 
 
+def other_caches():
+    """Another RDS_CACHE is another user's: its guests are up beside ours, and its queue is its own."""
+    first, asked = lock(), Queue(os.path.join(CACHE, "run-debian.queue"))
+    theirs = Lock("debian", lambda _: None, os.path.join(CACHE, "other"))
+    os.makedirs(os.path.join(CACHE, "other"), exist_ok=True)
+    first.wait()
+    asked.join()
+    got = theirs.wait(wanted=lambda: False), lock().wait(wanted=lambda: False)
+    asked.leave()
+    for held in first, theirs:
+        held.release()
+    return got == (True, False)
+
+
 CASES = [
     ("each in turn", in_turn),
     ("who comes late does not pass", late_comer_waits),
@@ -130,6 +144,7 @@ CASES = [
     ("it is told at once, and then now and then", told),
     ("and who comes before", not_alone),
     ("user-mode guests have slots of their own", other_slots),
+    ("users with other caches wait for nobody here", other_caches),
 ]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How many sets of guests this machine carries, and whose turn it is."""
+"""How many sets of guests are up for one RDS_CACHE, and whose turn it is."""
 
 import contextlib
 import fcntl
@@ -55,11 +55,11 @@ class Queue:
         self.file = None
 
 
-UML_GUESTS = 2 * (os.cpu_count() or 1)     # at a time on this machine: most tests wait most of the time
+UML_GUESTS = 2 * (os.cpu_count() or 1)     # at a time: most tests wait most of the time
 
 
 class Lock:
-    """One set of QEMU guests at a time, and UML_GUESTS user-mode ones."""
+    """One set of QEMU guests at a time, and UML_GUESTS user-mode ones, of all runs with one @cache."""
 
     def __init__(self, kernel, say=print, cache=CACHE):
         self.say = say
