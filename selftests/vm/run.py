@@ -88,7 +88,8 @@ def interact(cluster, name):
     others = [n for n in cluster.guests if n != name]
     if others:
         banner += f"; other nodes answer at 10.0.0.2 ... ({', '.join(others)})"
-    cmd = g.agent.start(cluster.shell(f"echo; echo '{banner}'; export TERM=${{TERM:-linux}}; "
+    cmd = g.agent.start(cluster.shell(f"echo; echo '{banner}'; . vm/pages.sh; "
+                                      f"pages {guests.TOP}/tools /run/rds-man; export TERM=${{TERM:-linux}}; "
                                       f"PS1='[{name}] \\w # ' exec bash --norc -i"),
                         on_out=lambda d: os.write(1, d), pty=(size.lines, size.columns))
     terminal = os.isatty(0)
