@@ -47,6 +47,10 @@ help:
 #: make modules_install    what was built (KDIR=... as above), into INSTALL_MOD_PATH (default: the
 #:                         running kernel's tree)
 #: make modules_uninstall  takes them away again
+#: make install            tools, manual pages, completion for bash, <linux/rds.h>, and files in /etc that
+#:                         load rds_tcp at each boot (DESTDIR=, PREFIX=/usr/local, sysconfdir=/etc);
+#:                         without the latter: make -C tools install
+#: make uninstall          takes that away again, but for what was changed in /etc
 #: make tests tools        test programs and rds-info, rds-ping, rds-bench in build/bin
 #: make unit               tests of the pure code, here
 #: make style              sparse, W=1, checkpatch --strict, kernel-doc
@@ -74,6 +78,22 @@ modules: $(if $(KDIR),,setup)
 
 modules_install modules_uninstall:
 	@$(vm)/install.sh $(@:modules_%=%) $(if $(KDIR),kdir,$(K))
+
+sysconfdir ?= /etc
+etc	:= $(DESTDIR)$(sysconfdir)
+
+# a file in /etc that is there is somebody's own
+install:
+	@$(MAKE) --no-print-directory -C $(top)/tools install
+	@cd $(top)/packaging; for f in modules-load.d/rds.conf sysctl.d/rds.conf; do \
+		if [ -e "$(etc)/$$f" ]; then echo "$(etc)/$$f is there and stays"; \
+		else install -D -m 644 $$f "$(etc)/$$f" || exit 1; fi; done
+
+uninstall:
+	@$(MAKE) --no-print-directory -C $(top)/tools uninstall
+	@cd $(top)/packaging; for f in modules-load.d/rds.conf sysctl.d/rds.conf; do \
+		if cmp -s $$f "$(etc)/$$f"; then rm "$(etc)/$$f"; \
+		elif [ -e "$(etc)/$$f" ]; then echo "$(etc)/$$f was changed and stays"; fi; done
 
 tests tools: setup
 	@$(MAKE) --no-print-directory -s -C $(top)/selftests $(if $(filter tools,$@),tools)
@@ -134,5 +154,5 @@ clean:
 # one target after the other: they share build/, and each uses all processors below
 .NOTPARALLEL:
 
-.PHONY: all help setup kernel uml modules modules_install modules_uninstall tests tools \
+.PHONY: all help setup kernel uml modules modules_install modules_uninstall install uninstall tests tools \
 	check check-all check-lanes soak coverage list shell demo speed bench unit style clean

@@ -3,8 +3,8 @@
 # vm: nodes=0 timeout=120
 #
 # The tools beside their work: manual pages that are well-formed, and name each option and each
-# constant; a header, pages and completion that are installed and taken away again; a build without
-# -Werror for users; a version.
+# constant; a header, pages, completion and files for /etc that are installed and taken away again; a
+# build without -Werror for users; a version.
 
 . "$(dirname "$0")/../lib.sh"
 
@@ -41,6 +41,27 @@ documented()
 	done
 	echo "# $n options"
 	[ $n -gt 30 ] && [ $bad = 0 ]
+}
+
+# As in the shell of a guest (make shell): found, or said where they are
+found_in_shell()
+{
+	local page
+
+	# shellcheck disable=SC2030
+	( . "$SELFTESTS/vm/pages.sh" && pages "$top/tools" "$T/pages" || exit 1
+	  command -v man >/dev/null || { echo "# no man"; exit 0; }
+	  for page in rds-info rds-ping rds-bench rds rds-rdma; do
+		[[ $(man -w $page) = */tools/$page.[17] ]] || { echo "# no $page"; exit 1; }
+	  done
+	  [ "$(man rds-info | grep -c '^SYNOPSIS')" = 1 ] && man -w ls >/dev/null ) >"$T/said" || {
+		sed 's/^/# /' "$T/said"
+		return 1
+	}
+	grep -q "for 'man'.*rds-info.1.*rds.7" "$T/said" || grep -q "^# no man" "$T/said" || return 1
+	mkdir -p "$T/no-man" && ln -sf "$(command -v mkdir)" "$(command -v ln)" "$T/no-man"
+	PATH=$T/no-man /bin/sh -c '. "$1"; pages "$2" "$3"' - "$SELFTESTS/vm/pages.sh" "$top/tools" "$T/pages2" |
+		grep -q "no 'man' here .*manual pages are in $top/tools: .*rds-info.1"
 }
 
 # Options, control messages and ioctls that sockets.rst describes
@@ -88,6 +109,33 @@ installed()
 uninstalled()
 {
 	make -s -C "$top/tools" uninstall O="$BIN" DESTDIR="$T/root" PREFIX=/usr && [ -z "$(files)" ]
+}
+
+# whole TARGET [VARIABLE=VALUE]: of everything but the modules
+whole() {
+	make -s -C "$top" "$1" O="$BIN" DESTDIR="$T/root" PREFIX=/usr "${@:2}" >"$T/said" 2>&1 ||
+		{ sed 's/^/# /' "$T/said"; return 1; }
+}
+
+# What somebody has changed below /etc is not touched.
+whole_installed()
+{
+	local own=etc/sysctl.d/rds.conf
+
+	whole install && [ "$(files | wc -l)" = 14 ] &&
+		cmp "$top/packaging/sysctl.d/rds.conf" "$T/root/$own" &&
+		cmp "$top/packaging/modules-load.d/rds.conf" "$T/root/etc/modules-load.d/rds.conf" &&
+		echo mine >>"$T/root/$own" && whole install && grep -q "/$own is there and stays" "$T/said" &&
+		whole uninstall && grep -q "/$own was changed and stays" "$T/said" &&
+		[ "$(files)" = "./$own" ] && grep -qx mine "$T/root/$own" && rm "$T/root/$own"
+}
+
+elsewhere()
+{
+	local at=(bindir=/b mandir=/m datadir=/d includedir=/i sysconfdir=/e)
+
+	whole install "${at[@]}" && [ "$(files | cut -d/ -f2 | uniq -c | tr -s ' ' | tr '\n' ';')" = \
+		" 3 b; 3 d; 2 e; 1 i; 5 m;" ] && whole uninstall "${at[@]}" && [ -z "$(files)" ]
 }
 
 # What the file for sysctl.d names is documented.
@@ -145,8 +193,11 @@ check "the manual pages are well-formed" well_formed
 check "they have all options" documented
 check "rds(7) and rds-rdma(7) have all constants" constants
 check "they refer to each other" see_also
+check "they are found in the shell of a guest" found_in_shell
 check "installed: programs, pages, completion, header" installed
 check "taken away" uninstalled
+check "with the files for /etc" whole_installed
+check "into other folders" elsewhere
 check "completion" completion
 check "settings" settings
 check "users are spared -Werror" no_werror
