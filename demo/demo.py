@@ -344,7 +344,7 @@ def parse_paths(text):
             columns = words
         elif columns and len(words) == len(columns):
             row = dict(zip(columns, words))
-            if row.get("Path", "0") == "0":
+            if row.get("Path", "0").split("/")[0] == "0":
                 paths.setdefault(row["RemoteAddr"], row["State"])
     return paths
 

@@ -149,7 +149,7 @@ static void read_path(const void *record, struct row *row)
 	cell_number(row, 2, p->tos);
 	cell_number(row, 3, p->index);
 	/* Until more are agreed on there is one. */
-	cell_number(row, 4, p->npaths ?: 1);
+	snprintf(row->cell[4], sizeof(row->cell[4]), "%u/%u", p->index, p->npaths ?: 1);
 	cell_bytes(row, 5, p->state, sizeof(p->state));
 	cell_number(row, 6, p->next_tx_seq);
 	cell_number(row, 7, p->next_rx_seq);
@@ -350,11 +350,11 @@ const struct section sections[] = {
 			{ "LocalAddr",	"local_addr" },
 			{ "RemoteAddr",	"remote_addr" },
 			{ "Tos",	"tos",			COL_NUMBER },
-			{ "Path",	"path",			COL_NUMBER },
-			{ "Of",		NULL,			COL_NUMBER },
+			{ NULL,		"path",			COL_NUMBER },
+			{ "Path",	NULL,			COL_NUMBER },
 			{ "State",	"state" },
-			{ "NextTX",	"next_tx",		COL_NUMBER },
-			{ "NextRX",	"next_rx",		COL_NUMBER },
+			{ "NextTX",	"next_tx",		COL_NUMBER, true },
+			{ "NextRX",	"next_rx",		COL_NUMBER, true },
 			{ "Queued",	"queued",		COL_NUMBER },
 			{ "Unacked",	"unacked",		COL_NUMBER },
 			{ "Links",	"links",		COL_NUMBER },

@@ -135,13 +135,60 @@ in_order()
 	[ "$(grep -oE "^($want):" "$out/stdout" | tr -d ':\n')" = "${want//|/}" ]
 }
 
-# fits COLUMNS: no line of the output is longer
+# fits COLUMNS [ROWS]: no line of the output is longer, what is below a title is in line with it, and
+# there are so many rows
 fits()
 {
-	local most
+	awk -v most="$1" -v least="${2:-0}" -f "$SELFTESTS/columns.awk" "$out/stdout"
+}
 
-	most=$(wc -L <"$out/stdout")
-	[ "$most" -le "$1" ] || { echo "# $most columns"; return 1; }
+# Who is asked, for what, how many rows there are at least.  Two are elsewhere: -I in ib/readme, and
+# rows of -t in info_retransmit_queue().
+LISTINGS='
+n1 knsrtTc 80 20
+n2 k 80 1
+n1 n 80 2
+n1 nv 80 2
+n1 p 80 9
+n1 s 80 1
+n2 r 80 3
+n1 t 80 0
+n1 T 80 8
+n1 c 80 50
+n1 N 80 20
+n1 kv 80 1
+n1 pv 999 9
+n1 a 999 20
+n1 6k 999 8
+n1 6n 999 1
+n1 6p 999 1
+n1 6s 999 1
+n1 6T 999 0'
+
+# As wide as a terminal; addresses of IPv6, and -v, may need more.
+info_columns()
+{
+	local ns flags most rows rc=0
+
+	while read -r ns flags most rows; do
+		[ -n "$ns" ] && [[ $RDS_REF$flags != 1*p* ]] || continue
+		run 0 "$ns" "$BIN/rds-info" "-$flags" && fits "$most" "$rows" ||
+			{ echo "# $ns: rds-info -$flags"; rc=1; }
+	done <<<"$LISTINGS"
+	return $rc
+}
+
+# Each section of the usage is in the list.
+info_columns_all()
+{
+	local sections i
+
+	sections=$("$BIN/rds-info" -h | sed -n 's/^Usage: rds-info \[-\([A-Za-z]*\)\].*/\1/p')
+	[ ${#sections} -ge 9 ] || return 1
+	for ((i = 0; i < ${#sections}; i++)); do
+		[ "${sections:i:1}" = I ] || grep -q "^n[12] ${sections:i:1} 80 " <<<"$LISTINGS" ||
+			{ echo "# no -${sections:i:1}"; return 1; }
+	done
 }
 
 info_counters()
@@ -260,10 +307,12 @@ info_connections()
 info_paths()
 {
 	run 0 n1 "$BIN/rds-info" -p &&
-	has ' *LocalAddr +RemoteAddr +Tos +Path +Of +State .* Links +Ended +Why' 1 &&
-	has " *10\.1\.0\.1 +10\.1\.0\.2 +0 +0 +8 +up +$num +$num +0 +0 +$num .*" 1 &&
+	has ' *LocalAddr +RemoteAddr +Tos +Path +State +Queued +Unacked +Links +Ended +Why' 1 &&
+	has " *10\.1\.0\.1 +10\.1\.0\.2 +0 +0/8 +up +0 +0 +$num .*" 1 &&
 	has " *10\.1\.0\.1 +10\.1\.0\.99 +0 .* $num +E(HOSTUNREACH|TIMEDOUT)" &&
-	has " *10\.1\.0\.1 +10\.1\.0\.2 +0 +[0-7] +8 +up .*" 8 &&
+	has " *10\.1\.0\.1 +10\.1\.0\.2 +0 +[0-7]/8 +up .*" 8 &&
+	run 0 n1 "$BIN/rds-info" -pv && has ' *LocalAddr .* State +NextTX +NextRX .* Backoff .*' 1 &&
+	run 0 n1 "$BIN/rds-info" -p &&
 	! grep -q fd00 "$out/stdout" &&
 	run 0 n1 "$BIN/rds-info" --json -p &&
 	json "sorted(p['path'] for p in d['paths'] if p['remote_addr'] == '10.1.0.2') ==
@@ -316,7 +365,7 @@ info_retransmit_queue()
 in_retransmit_queue()
 {
 	run 0 n1 "$BIN/rds-info" -t &&
-	has " *$local +4002 +$peer +4000 +0 +$num +55" 1 >/dev/null
+	has " *$local +4002 +$peer +4000 +0 +$num +55" 1 >/dev/null && fits 80 1
 }
 
 info_tcp()
@@ -620,6 +669,8 @@ gave_up() { n1 "$BIN/rds-info" --json -p | grep -q '"10.1.0.99".*"ended_why": "E
 [ -n "$RDS_REF" ] || busywait 20 gave_up
 
 check "rds-info prints all sections" info_text
+check "rds-info: each section fits 80 columns, and is in line with its titles" info_columns
+check "rds-info: each section is looked at" info_columns_all
 check "rds-info -c" info_counters
 check "rds-info -c counts" info_counters_count
 check "rds-info --nonzero" info_nonzero

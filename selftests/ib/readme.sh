@@ -27,11 +27,13 @@ typed() {
 }
 
 listed() {
-	[ "$(rds-info -I | grep -c '10\.5\.0\.[12] ')" -ge 2 ]
+	rds-info -I >"$out/listed" && [ "$(grep -c '10\.5\.0\.[12] ' "$out/listed")" -ge 2 ] &&
+		awk -v most=80 -v least=2 -f "$SELFTESTS/columns.awk" "$out/listed" &&
+		rds-info -Iv >"$out/listed" && awk -v most=999 -v least=2 -f "$SELFTESTS/columns.awk" "$out/listed"
 }
 
 ktap_header
 check "README.md has five lines for a RoCE device in software" extract
 check "they work as they stand, and three pings come back" typed
-check "rds-info -I lists the connection from both ends" listed
+check "rds-info -I lists the connection from both ends, in 80 columns" listed
 ktap_finish
