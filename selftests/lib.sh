@@ -6,7 +6,7 @@
 #
 # KTAP:       ktap_header, ktap_pass|ktap_fail|ktap_skip NAME,
 #             check NAME COMMAND..., ktap_finish
-# In a guest: setup_pair, setup_nodes N, n1 COMMAND..., busywait SECONDS COMMAND...,
+# In a guest: setup_pair, setup_nodes N, n1 COMMAND..., busywait SECONDS COMMAND..., fair_now,
 #             counter NS NAME, slabcount, need_tracing, cleanup
 # On the host, for tests with several guests: on NODE COMMAND..., vm_kill NODE,
 #             vm_boot NODE, link_down NODE..., link_up NODE..., vm_log NODE
@@ -227,6 +227,18 @@ busywait()
 		lib_nap 0.05
 	done
 	return 0
+}
+
+# fair_now: FAIR_NOW is milliseconds of a clock that stands while this guest gets no processor, see
+# fairclock.h.  What lies before the first call is not known.
+fair_now()
+{
+	if [ -z "$LIB_CLOCK_PID" ]; then
+		coproc LIB_CLOCK { exec "$BIN/rdsmisc" clock; }
+		disown "$LIB_CLOCK_PID"		# nobody waits for it
+	fi
+	echo >&"${LIB_CLOCK[1]}" && read -r -t 60 -u "${LIB_CLOCK[0]}" FAIR_NOW ||
+		lib_die "the clock stands"
 }
 
 # counter NS NAME: value of an RDS counter; NS is a namespace or "-" for here

@@ -56,6 +56,7 @@ static struct {
 	unsigned int ndest, nsocks, senders, depth;
 	__u64 count;
 	double timeout, rate, start, linger, resume_at;
+	__s64 start_ms;			/* by fair_ms() */
 	struct tf_sched sched;
 	int sndbuf, rcvbuf, so_linger;
 	__u8 tos;
@@ -72,6 +73,7 @@ static struct {
 static struct {
 	__u64 sent, bytes, enobufs, eagain, stalls, unplaced, foreign, strange;
 	__u64 received, complete;
+	__u64 last_flow;		/* so many had the last one when the first was complete */
 	double first, last;
 	__s64 last_ms, gap_ms;		/* the longest time between two messages, by fair_ms() */
 } st;
@@ -304,12 +306,35 @@ static bool rx_complete(const struct rx *r)
 	       (o.any || r->f.sched.total == o.count);
 }
 
+/* The first flow is complete: how many messages have come of that which is the last? */
+static void note_last_flow(const struct sock *s)
+{
+	const struct rx *r;
+	unsigned int flows = 0;
+
+	st.last_flow = o.count;
+	for (r = s->rx; r; r = r->older, flows++)
+		if (r->f.next - 1 < st.last_flow)
+			st.last_flow = r->f.next - 1;
+	if (flows < o.senders)
+		st.last_flow = 0;
+}
+
+/* A message has come. */
+static void note_gap(void)
+{
+	__s64 now = fair_ms();
+
+	if (now - st.last_ms > st.gap_ms)
+		st.gap_ms = now - st.last_ms;
+	st.last_ms = now;
+}
+
 static void take_message(struct sock *s, const struct ts_addr *from,
 			 __u32 len)
 {
 	const struct tf_hdr *h = (const void *)inbuf;
 	struct rx *r;
-	__s64 now;
 
 	if (!st.received++) {
 		st.first = ts_now();
@@ -328,14 +353,12 @@ static void take_message(struct sock *s, const struct ts_addr *from,
 		tf_rx_message(&r->f, inbuf, len);
 		if (!r->counted && rx_complete(r)) {
 			r->counted = true;
-			st.complete++;
+			if (!st.complete++)
+				note_last_flow(s);
 		}
 	}
 	st.last = ts_now();
-	now = fair_ms();
-	if (now - st.last_ms > st.gap_ms)
-		st.gap_ms = now - st.last_ms;
-	st.last_ms = now;
+	note_gap();
 	if (o.slow_s)
 		usleep(o.slow_s * 1e6);
 	if (o.pause_after && st.received == o.pause_after)

@@ -19,7 +19,7 @@ static const char usage_text[] =
 "  --peer ADDR:PORT   count what others send apart, and do not judge it\n"
 "  --partial          a flow whose sender began anew need not be complete\n"
 "  --tos N  --sndbuf N --rcvbuf N  --monitor (RDS_CONG_MONITOR)  --so-linger SECONDS\n"
-"  --fair             gap_ms does not count time in which this guest had no processor\n"
+"  --fair             gap_ms, took_ms do not count time in which this guest had no processor\n"
 "  --half FILE        send the second half when there is this file\n"
 "  --no-drain         close without waiting for acknowledgements\n"
 "  --pause-after N --pause MS  --slow MS  --linger MS (late duplicates)\n";
@@ -288,7 +288,9 @@ static void report(bool ok, const struct sum *sum)
 		{ "enobufs", st.enobufs },
 		{ "eagain", st.eagain },
 		{ "stalls", st.stalls },
+		{ "last_flow", st.last_flow },
 		{ "gap_ms", st.gap_ms },
+		{ "took_ms", fair_ms() - o.start_ms },
 	};
 	bool timed = o.mode == RECV && st.received;
 	double sec = timed ? st.last - st.first : ts_now() - o.start;
@@ -330,6 +332,7 @@ int main(int argc, char **argv)
 	say_ready();
 	wait_for_go();
 	o.start = ts_now();
+	o.start_ms = fair_ms();
 	if (o.mode == ECHO)
 		return !run_echo();
 	if (o.mode == PINGPONG)

@@ -84,6 +84,7 @@ static void pp_report(double *lat, __u64 n, __u64 corrupt)
 	       o.count - n, corrupt);
 	printf(",\"stalls\":%llu,\"seconds\":%.3f,\"per_second\":%.1f",
 	       st.stalls, sec, n / sec);
+	printf(",\"gap_ms\":%lld", (long long)st.gap_ms);
 	if (n)
 		printf(",\"lat_us\":{\"min\":%.1f,\"avg\":%.1f,\"p50\":%.1f",
 		       lat[0] * 1e6, sum / n * 1e6, lat[n / 2] * 1e6);
@@ -107,6 +108,7 @@ static bool run_pingpong(void)
 
 	if (!at || !buf)
 		ts_die("no memory");
+	st.last_ms = o.start_ms;
 	while (in < o.count && time_left()) {
 		while (out < o.count && out < in + o.depth) {
 			n = tf_header((void *)buf, s, ++out, pool);
@@ -124,6 +126,7 @@ static bool run_pingpong(void)
 			continue;
 		}
 		in++;
+		note_gap();
 		at[in - 1] = ts_now() - at[in - 1];
 		corrupt += !pp_is(s, in, len) ||
 			   !ts_same(&from, &socks[0].tx[0].to);

@@ -569,13 +569,13 @@ struct neighbour {
 static bool goes_out(struct neighbour *n)
 {
 	static __thread char msg[3000];
-	__s64 end = now_ms() + 2000;
+	__s64 end = fair_ms() + 2000;
 
 	do {
 		if (send(n->from, msg, sizeof(msg), MSG_DONTWAIT) == sizeof(msg))
 			return true;
 		drain_into(n->to, msg, sizeof(msg));
-	} while (now_ms() < end);
+	} while (fair_ms() < end);
 	return false;
 }
 

@@ -3,9 +3,11 @@
 
 A plain TCP program that speaks RDS.  Usage: room.py MODE ARGUMENTS...
 """
+import os
 import select
 import socket
 import struct
+import subprocess
 import sys
 import time
 
@@ -29,6 +31,18 @@ def dial(source, victim, sport=0, rcvbuf=0):
     s.connect((victim, PORT))
     s.setblocking(True)
     return s
+
+
+class Clock:
+    """Milliseconds that stand while this guest gets no processor, see fairclock.h."""
+
+    def __init__(self):
+        self.proc = subprocess.Popen([os.environ["BIN"] + "/rdsmisc", "clock"], text=True, bufsize=1,
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ms(self):
+        self.proc.stdin.write("\n")
+        return int(self.proc.stdout.readline())
 
 
 def say(*words):

@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#define FAIR_LATER
+#include "../fairclock.h"
 #include "killtcp.h"
 
 /* killtcp EVERY_MS SECONDS: prints how many were destroyed, and in how many of the rounds any. */
@@ -290,6 +292,19 @@ static int cmd_flood(char **a)
 	return 0;
 }
 
+/* clock: for each line of input what fair_ms() is */
+static int cmd_clock(char **a)
+{
+	char line[16];
+
+	fair_begin();
+	while (fgets(line, sizeof(line), stdin)) {
+		printf("%lld\n", (long long)fair_ms());
+		fflush(stdout);
+	}
+	return 0;
+}
+
 /* A socket of @ns at @addr, -1 when the module is not there. */
 static int open_if_loaded(const char *ns, const struct ts_addr *addr)
 {
@@ -354,6 +369,7 @@ int main(int argc, char **argv)
 		{ "cancel", 4, cmd_cancel },
 		{ "numbers", 3, cmd_numbers },
 		{ "flood", 3, cmd_flood },
+		{ "clock", 0, cmd_clock },
 		{ "openers", 5, cmd_openers },
 	};
 	unsigned int i;
