@@ -7,6 +7,7 @@
 
 N=10
 LINKS=8
+REFUSED=8
 
 ib_restore() {
 	[ -z "$TIMEOUT_WAS" ] || sysctl -qw net.rds.close_timeout_ms="$TIMEOUT_WAS"
@@ -44,11 +45,16 @@ at_least() {
 	[ "$(came "$1")" -ge "$2" ]
 }
 
+refused() {
+	[ "$(counter - ib_link_limit)" -ge "$1" ]
+}
+
 greedy() {
 	# shellcheck disable=SC2046
 	from 1001 1 $(seq 2 $((N - 1))) || return 1
 	busywait 10 at_least 1001 2 || return 1
-	sleep 2
+	# and not only the first time that it is tried
+	busywait 20 refused $REFUSED || return 1
 	note "$(came 1001) of $((N - 2)) messages of one user came, $(counter - ib_link_limit) links were refused"
 	[ "$(came 1001)" -lt $((N - 2)) ]
 }
