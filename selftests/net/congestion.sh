@@ -20,15 +20,17 @@ congested() {
 
 # One receiver is full, the other on the same host must not suffer.
 other_port() {
-	local rc=0
+	local rc=0 before pid
 
-	RECV_OPTS="--rcvbuf 16384 --pause-after 20 --pause 3000" \
-		start_flow full n1 10.1.0.1 n2 10.1.0.2 200 -S 1000 || return 1
-	sleep 0.3
-	start_flow free n1 10.1.0.1 n2 10.1.0.2 400 -S 1000 || return 1
-	end_flow free 400 || rc=1
-	[ -s "$T/full.recv" ] && { note "free was not faster than full"; rc=1; }
-	end_flow full 200 || rc=1
+	before=$(counter - cong_send_error)
+	RECV_OPTS="--rcvbuf 16384" start_flow full n1 10.1.0.1 n2 10.1.0.2 2000 -S 1000 -r 1000 || return 1
+	pid=$(n2 cat "$RD/ready.$READY")
+	kill -STOP "$pid"
+	busywait 20 counted cong_send_error "$before" 1 || { show_file "$T/counted"; rc=1; }
+	start_flow free n1 10.1.0.1 n2 10.1.0.2 400 -S 1000 && end_flow free 400 || rc=1
+	[ -s "$T/full.recv" ] && { note "full was not stopped"; rc=1; }
+	kill -CONT "$pid"
+	end_flow full 2000 || rc=1
 	return $rc
 }
 

@@ -47,6 +47,11 @@ cycle() {
 	busywait 20 gone || return 1
 }
 
+nothing_left() {
+	after=$(slab_objects "kmalloc*")
+	[ "$after" -le $((slab + 1000)) ]
+}
+
 netns_back() {
 	[ "$(netns_alive)" -le "$netns" ]
 }
@@ -231,12 +236,10 @@ slab=$(slab_objects "kmalloc*")
 check "load, traffic, unload" cycle 1
 check "load, traffic, unload again" cycle 2
 check "and again" cycle 3
-sleep 1
-after=$(slab_objects "kmalloc*")
-note "kmalloc objects: $slab before, $after after three cycles of 3,000 messages"
 # the caches of our own must be empty to be destroyed, the kernel says so
-check "no memory is left behind" test "$after" -le $((slab + 1000))
-check "no namespace is left behind" test "$(netns_alive)" -le "$netns"
+check "no memory is left behind" busywait 10 nothing_left
+note "kmalloc objects: $slab before, $after after three cycles of 3,000 messages"
+check "no namespace is left behind" busywait 10 netns_back
 check "traffic while the namespaces live, unload with idle connections" \
 	unload_with_idle_connections
 if ours; then

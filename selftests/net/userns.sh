@@ -15,6 +15,7 @@ as_nobody() {
 PUBLIC=$(mktemp -d /tmp/rds-public.XXXXXX)
 chmod 755 "$PUBLIC"
 cp "$BIN/rds-traffic" "$BIN/rds-info" "$PUBLIC/"
+install -d -o 65534 "$PUBLIC/nobody"
 
 # Plain unprivileged, in the namespace of n1.
 in_n1() {
@@ -25,8 +26,9 @@ own_traffic() {
 	local out
 
 	out=$(as_nobody "
-		$PUBLIC/rds-traffic recv -b 127.0.0.1:4000 -n 300 -t 20 --json --sndbuf 0 --rcvbuf 0 &
-		sleep 0.5
+		$PUBLIC/rds-traffic recv -b 127.0.0.1:4000 -n 300 -t 20 --json --sndbuf 0 --rcvbuf 0 \
+			--ready $PUBLIC/nobody/ready &
+		for i in \$(seq 200); do [ -e $PUBLIC/nobody/ready ] && break; sleep 0.1; done
 		$PUBLIC/rds-traffic send -b 127.0.0.1:4001 -d 127.0.0.1:4000 \
 			-n 300 -S 0-8000 -t 20 --sndbuf 0 --rcvbuf 0 >/dev/null
 		wait" 2>&1)
