@@ -93,12 +93,12 @@ def told():
     locks.TELL_EVERY = 0.3
     start = time.monotonic()
     try:
-        lock(said.append).wait(wanted=lambda: time.monotonic() - start < 1, pause=0.01)
+        lock(said.append).wait(wanted=lambda: len(said) < 4, pause=0.01)
     finally:
         locks.TELL_EVERY = 60
         first.release()
     took = time.monotonic() - start
-    return 2 <= len(said) <= took / 0.3 + 1 and f"process {os.getpid()}" in said[0]
+    return len(said) <= took / 0.3 + 1 and f"process {os.getpid()}" in said[0]
 
 
 def not_alone():
