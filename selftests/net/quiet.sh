@@ -15,12 +15,14 @@ for i in $(seq $((8 * ${RDS_SOAK:-0}))); do
 done
 
 # In front of a quiet message there may be what the other socket has in its send buffer,
-# 104 KiB: 17 ms of this link.  Four times that is the limit.
+# 104 KiB: 17 ms of this link.  Four times that is the limit, and for the worst of all fifteen
+# times as much, by a clock that stands while this guest gets no processor.
 RATE=50mbit
 BACKLOG=68000
+WORST=$((15 * BACKLOG / 1000))
 
-# us NAME KEY: a latency in whole microseconds
-us() {
+# whole NAME KEY: a latency, in whole units
+whole() {
 	sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p" "$T/$1"
 }
 
@@ -33,10 +35,10 @@ pingpong() {
 	pid=$!
 	busywait 10 test -e "$T/up" || return 1
 	n1 "$BIN/rds-traffic" pingpong -b "10.1.0.1:$2" -d "10.1.0.2:$2" -n $N -S 64 \
-		-t 60 >"$T/$1" </dev/null || rc=1
+		-t 60 --fair >"$T/$1" </dev/null || rc=1
 	wait $pid || rc=1
-	note "$1, port $2: median $(us "$1" p50) us, 99 % below $(us "$1" p99) us," \
-		"worst $(us "$1" max) us"
+	note "$1, port $2: median $(whole "$1" p50) us, 99 % below $(whole "$1" p99) us," \
+		"worst $(whole "$1" max) us, by the fair clock $(whole "$1" gap_ms) ms"
 	MOVED=$((MOVED + 2 * N))
 	return $rc
 }
@@ -48,7 +50,7 @@ alone() {
 	best=1000000
 	for p in $PORTS; do
 		pingpong alone "$p" || rc=1
-		[ "$(us alone p50)" -lt $best ] && best=$(us alone p50)
+		[ "$(whole alone p50)" -lt $best ] && best=$(whole alone p50)
 	done
 	return $rc
 }
@@ -65,8 +67,8 @@ beside() {
 		# without the big one to its end it does not count
 		kill -0 "$big" 2>/dev/null || break
 		seen=$((seen + 1))
-		[ "$(us beside p50)" -gt $worst ] && worst=$(us beside p50)
-		[ "$(us beside max)" -gt $longest ] && longest=$(us beside max)
+		[ "$(whole beside p50)" -gt $worst ] && worst=$(whole beside p50)
+		[ "$(whole beside gap_ms)" -gt $longest ] && longest=$(whole beside gap_ms)
 	done
 	end_flow big $BIG || rc=1
 	note "$seen quiet flows had it beside them to their end"
@@ -82,9 +84,9 @@ n1 tc qdisc replace dev eth0 root netem limit 10000 rate $RATE
 check "quiet flows alone" alone
 check "quiet flows beside a saturating one" beside
 note "worst median $worst us beside, best $best us alone: $((worst / best)) times," \
-	"longest single wait $longest us"
+	"longest single wait $longest ms"
 check "the median is that of a quiet link and $BACKLOG us for the backlog at most" \
 	test "$worst" -le $((best + BACKLOG))
-check "no message waited for a second" test "$longest" -lt 1000000
+check "no message waited longer than $WORST ms" test "$longest" -le $WORST
 moved
 ktap_finish
