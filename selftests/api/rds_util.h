@@ -105,6 +105,19 @@ static inline __s64 now_ms(void)
 	return now_us() / 1000;
 }
 
+/*
+ * For the least that a time-out of the kernel must last: it is counted in ticks, and when a guest
+ * has just got no processor several of them come at once.  This clock goes with them.
+ */
+static inline __s64 tick_ms(void)
+{
+	struct timespec ts;
+
+	while (clock_gettime(CLOCK_MONOTONIC_COARSE, &ts))
+		;
+	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
 /* addr is v4, v6 or v6%interface; NULL stands for AF_UNSPEC. */
 static inline socklen_t mkaddr(struct sockaddr_storage *ss, const char *addr,
 			       unsigned int port)
