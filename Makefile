@@ -47,9 +47,9 @@ help:
 #: make modules_install    what was built (KDIR=... as above), into INSTALL_MOD_PATH (default: the
 #:                         running kernel's tree)
 #: make modules_uninstall  takes them away again
-#: make install            tools, manual pages, completion for bash, <linux/rds.h>, and files in /etc that
-#:                         load rds_tcp at each boot (DESTDIR=, PREFIX=/usr/local, sysconfdir=/etc);
-#:                         without the latter: make -C tools install
+#: make install            tools, manual pages, completion for bash, <linux/rds.h>, and files in /etc
+#:                         that load rds_tcp at each boot (DESTDIR=, PREFIX=/usr/local,
+#:                         sysconfdir=/etc); without the latter: make -C tools install
 #: make uninstall          takes that away again, but for what was changed in /etc
 #: make tests tools        test programs and rds-info, rds-ping, rds-bench in build/bin
 #: make unit               tests of the pure code, here
