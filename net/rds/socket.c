@@ -455,6 +455,7 @@ int __init rds_socket_init(void)
 	unsigned long pages = max(nr_free_buffer_pages() / 8, 128UL);
 	int err;
 
+	/* The first is what counts: above it a socket is charged only for what is below 4 KiB. */
 	memory_limits[0] = pages / 4 * 3;
 	memory_limits[1] = pages;
 	memory_limits[2] = memory_limits[0] * 2;

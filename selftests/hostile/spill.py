@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Receivers that do not read, and who floods them; driven by spill.sh and counted.sh.
+"""Receivers that do not read, and who floods them; driven by spill.sh, counted.sh and queues.sh.
 
 Usage: spill.py MODE ARGUMENTS...
 """
@@ -95,6 +95,32 @@ def flood(source, victim, port, count, size, other=0, pad=0):
     say("sent" if swallow(s) else "closed")
     while swallow(s):
         select.select([s], [], [], 0.2)
+
+
+def hogs(addr, port, count, rcvbuf):
+    """COUNT sockets that are not read, of ports from PORT on."""
+    socks = [bound(addr, int(port) + i, 0, rcvbuf) for i in range(int(count))]
+    say("bound", len(socks))
+    select.select([], [], [], 600)
+
+
+def deluge(prefix, victim, port, first, last, count, size, until=""):
+    """Addresses from FIRST to LAST send COUNT messages each, to a port each from PORT on.
+
+    One after the other, whatever the victim's map says; or until its counter UNTIL moves.
+    """
+    stay, before = [], until and count_of(until)
+    for i in range(int(first), int(last)):
+        s = dial(prefix + str(i), victim)
+        for k in range(1, int(count) + 1):
+            send(s, header(k, int(size), 9, int(port) + i) + bytes(int(size)))
+        while outstanding(s) and swallow(s):
+            select.select([], [], [], 0.02)
+        stay.append(s)
+        if until and count_of(until) > before:
+            break
+    say("sent", int(first) + len(stay), "closed", sum(not swallow(s) for s in stay))
+    select.select([], [], [], 600)
 
 
 def crowd(prefix, victim, count):
