@@ -9,7 +9,6 @@
 
 #include <linux/fib_rules.h>
 #include <linux/rtnetlink.h>
-#include <linux/sock_diag.h>
 
 FIXTURE(bounds)
 {
@@ -18,24 +17,10 @@ FIXTURE(bounds)
 	unsigned long peer_bytes, allocation, links, ring;
 };
 
-/*
- * Each processor keeps at most a part of the memory back when it is freed.  By itself ("0") it may
- * be tens of MB, which are not free and not in use.
- */
-static void keep_pages(const char *fraction)
-{
-	int fd = open("/proc/sys/vm/percpu_pagelist_high_fraction", O_WRONLY | O_CLOEXEC);
-
-	if (write(fd, fraction, strlen(fraction)) < 0)
-		perror("# percpu_pagelist_high_fraction");
-	close(fd);
-}
-
 FIXTURE_SETUP(bounds)
 {
 	int small = 8192;
 
-	keep_pages("100000");
 	self->peer_bytes = get_sysctl("max_peer_bytes");
 	self->allocation = get_sysctl("ib/max_recv_allocation");
 	self->links = get_sysctl("ib/max_link_allocation");
@@ -58,7 +43,6 @@ FIXTURE_TEARDOWN(bounds)
 	free(self->p);
 	close(self->fd);
 	close(self->stuck);
-	keep_pages("0");
 }
 
 /*
@@ -96,86 +80,6 @@ TEST_F_TIMEOUT(bounds, reader__who_does_not_read, 100)
 	/* it may have as much again */
 	EXPECT_TRUE(flood(self->p, f, 1, STUCK, 10000));
 	EXPECT_EQ(4096, recv_wait(self->stuck, f->data, 4096));
-	flood_free(f);
-}
-
-static long mem_available_now(void)
-{
-	FILE *f = fopen("/proc/meminfo", "r");
-	char line[128];
-	long kb = 0;
-
-	while (f && !kb && fgets(line, sizeof(line), f))
-		sscanf(line, "MemAvailable: %ld", &kb);
-	if (f)
-		fclose(f);
-	return kb;
-}
-
-/* What is on its way through the device, or waits for RCU, is free in a moment. */
-static long mem_available(void)
-{
-	long most = 0, now;
-	int i;
-
-	for (i = 0; i < 10; i++) {
-		now = mem_available_now();
-		most = now > most ? now : most;
-		usleep(200000);
-	}
-	return most;
-}
-
-/* What he has is charged to his socket as what the machine loses. */
-TEST_F_TIMEOUT(bounds, reader__what_he_has_counts, 100)
-{
-	uint32_t info[16] = {};
-	socklen_t len = sizeof(info);
-	struct flood *f;
-	long lost, kb;
-
-	ASSERT_EQ(0, set_int(self->stuck, SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20));
-	ASSERT_EQ(0, peer_connect(self->p, B4));
-	f = flood_new(self->p);
-	ASSERT_NE(NULL, f);
-	/* the ring is as large as it gets */
-	EXPECT_TRUE(flood(self->p, f, 1000, PORT + 2, 10000));
-	kb = mem_available();
-	EXPECT_TRUE(flood(self->p, f, FRAMES - 1000, STUCK, 10000));
-	lost = kb - mem_available();
-	ASSERT_EQ(0, getsockopt(self->stuck, SOL_SOCKET, SO_MEMINFO, info, &len));
-	kb = info[SK_MEMINFO_RMEM_ALLOC] >> 10;
-	TH_LOG("charged %ld kB, the machine has %ld kB less", kb, lost);
-	EXPECT_LE((FRAMES - 1000) * 4, kb);
-	EXPECT_LE(kb * 2, lost * 3);
-	EXPECT_LE(lost * 2, kb * 3);
-	flood_free(f);
-}
-
-/* The pages that all links have, up to the bound, are what the machine loses. */
-TEST_F_TIMEOUT(bounds, reader__allocation_is_what_the_machine_loses, 100)
-{
-	const long pages = 4000;
-	struct flood *f;
-	long lost, kb;
-	__s64 limit;
-
-	load_anew(_metadata, &self->fd, &self->stuck);
-	ASSERT_EQ(0, set_int(self->stuck, SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20));
-	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", pages));
-	ASSERT_EQ(0, peer_connect(self->p, B4));
-	f = flood_new(self->p);
-	ASSERT_NE(NULL, f);
-	EXPECT_TRUE(flood(self->p, f, 10, PORT + 2, 10000));
-	limit = counter(self->fd, "ib_rx_alloc_limit");
-	kb = mem_available();
-	while (counter(self->fd, "ib_rx_alloc_limit") == limit)
-		ASSERT_TRUE(flood(self->p, f, 32, STUCK, 10000));
-	lost = kb - mem_available();
-	TH_LOG("%d messages, %ld kB may be used, the machine has %ld kB less", f->posted,
-	       pages * 4, lost);
-	EXPECT_LE(pages * 4 * 2, lost * 3);
-	EXPECT_LE(lost * 2, pages * 4 * 3);
 	flood_free(f);
 }
 
