@@ -318,17 +318,64 @@ static void sock_record(struct walk *w, struct rds_sock *rs)
 	emit(w, &r);
 }
 
+/* Messages of a receive queue that are shown under one hold of its lock. */
+#define UNREAD_AT_ONCE	128
+
+/**
+ * struct unread - a walk over a receive queue
+ * @at: the message that was shown last, counted, or NULL
+ * @left: how many are still to be shown at most: what comes meanwhile is not
+ *
+ * Messages are read from the front: if @at is on no list any more, nothing is that was shown.
+ */
+struct unread {
+	struct rds_incoming *at;
+	u32 left;
+};
+
+/* The next ones; rx.lock held, the socket is not closed.  False at the end. */
+static bool show_unread(struct walk *w, struct rds_sock *rs, struct unread *u)
+{
+	struct rds_incoming *inc = u->at;
+	unsigned int n;
+
+	lockdep_assert_held(&rs->rx.lock);
+	u->left = min(u->left, rs->rx.nr);
+	if (!inc || list_empty(&inc->node))
+		inc = list_entry(&rs->rx.queue, struct rds_incoming, node);
+	for (n = 0; n < u->left && n < UNREAD_AT_ONCE; n++) {
+		inc = list_next_entry(inc, node);
+		if (list_entry_is_head(inc, &rs->rx.queue, node))
+			break;
+		message_record(w, inc->seq, inc->len, &rs->bound.ip, rs->bound.port, &inc->saddr,
+			       inc->sport, inc->tos);
+	}
+	u->left -= n;
+	if (n < UNREAD_AT_ONCE)
+		return false;
+	refcount_inc(&inc->ref);
+	u->at = inc;
+	return true;
+}
+
 static void sock_messages(struct walk *w, struct rds_sock *rs)
 {
-	struct rds_incoming *inc;
+	struct unread u = { .left = U32_MAX };
+	struct rds_incoming *last;
+	bool more;
 
 	if (!rds_is_bound(rs) || (!w->src->v6 && !rds_addr_is_v4(&rs->bound.ip)))
 		return;
-	spin_lock_bh(&rs->rx.lock);
-	list_for_each_entry(inc, &rs->rx.queue, node)
-		message_record(w, inc->seq, inc->len, &rs->bound.ip, rs->bound.port,
-			       &inc->saddr, inc->sport, inc->tos);
-	spin_unlock_bh(&rs->rx.lock);
+	do {
+		last = u.at;
+		spin_lock_bh(&rs->rx.lock);
+		/* Once it is closed, the last one may be on another list. */
+		more = !rs->rx.closed && show_unread(w, rs, &u);
+		spin_unlock_bh(&rs->rx.lock);
+		if (last)
+			rds_inc_put(last);
+		cond_resched();
+	} while (more);
 }
 
 /* ---- walkers ----------------------------------------------------------- */
@@ -367,7 +414,7 @@ static unsigned int next_socks(struct rds_net *rn, struct rds_sock *at, struct r
 	for (; n < SOCKS_AT_ONCE && pos != &rn->sockets; pos = pos->next) {
 		struct rds_sock *rs = list_entry(pos, struct rds_sock, listed);
 
-		/* It leaves the list only when it is freed. */
+		/* Who puts the last reference takes it off the list next. */
 		if (refcount_inc_not_zero(&rds_rs_to_sk(rs)->sk_refcnt))
 			socks[n++] = rs;
 		if (rs == last)

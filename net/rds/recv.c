@@ -18,6 +18,8 @@
 
 /* Messages that are queued under one hold of the lock. */
 #define BATCH_MAX	2048
+/* Messages of a closing socket that leave its queue under one hold of the lock. */
+#define PURGE_AT_ONCE	256
 
 /* ---- the incoming object --------------------------------------------------- */
 
@@ -340,31 +342,51 @@ bool rds_rx_ready(struct rds_sock *rs)
 	       !list_empty_careful(&rs->rx.zrecords);
 }
 
+/* False when the queue is empty. */
+static bool purge_some(struct rds_sock *rs)
+{
+	struct rds_incoming *inc, *next;
+	unsigned int n = 0;
+	LIST_HEAD(incs);
+	bool more;
+
+	spin_lock_bh(&rs->rx.lock);
+	list_for_each_entry_safe(inc, next, &rs->rx.queue, node) {
+		if (n++ == PURGE_AT_ONCE)
+			break;
+		rx_remove(rs, inc);
+		list_move_tail(&inc->node, &incs);
+	}
+	more = !list_empty(&rs->rx.queue);
+	if (!more)
+		sk_mem_reclaim(rds_rs_to_sk(rs));
+	spin_unlock_bh(&rs->rx.lock);
+	drop_all(rs, &incs, RDS_DROP_UNREAD);
+	return more;
+}
+
 /**
  * rds_rx_purge() - drop everything a closing socket has not read
  * @rs: the socket; rx.closed is set here
+ *
+ * Context: process, may sleep.
  */
 void rds_rx_purge(struct rds_sock *rs)
 {
 	struct rds_notifier *n, *n2;
 	struct rds_zrecord *z, *z2;
-	struct rds_incoming *inc;
-	LIST_HEAD(incs);
 	LIST_HEAD(notes);
 	LIST_HEAD(zrecords);
 
 	spin_lock_bh(&rs->rx.lock);
 	rs->rx.closed = true;
 	rds_stat_add(recv_bytes_freed_fromsock, rs->rx.bytes);
-	list_for_each_entry(inc, &rs->rx.queue, node)
-		rx_remove(rs, inc);
-	list_splice_init(&rs->rx.queue, &incs);
 	list_splice_init(&rs->rx.notes, &notes);
 	list_splice_init(&rs->rx.zrecords, &zrecords);
-	sk_mem_reclaim(rds_rs_to_sk(rs));
 	spin_unlock_bh(&rs->rx.lock);
 
-	drop_all(rs, &incs, RDS_DROP_UNREAD);
+	while (purge_some(rs))
+		cond_resched();
 	list_for_each_entry_safe(n, n2, &notes, node)
 		kfree(n);
 	list_for_each_entry_safe(z, z2, &zrecords, node)
