@@ -396,9 +396,11 @@ static void reap(struct work_struct *work)
 	mutex_unlock(&reap_lock);
 
 	/* Pages that a peer may still write to stay pinned for ever. */
-	llist_for_each_entry_safe(r, next, first, dead)
+	llist_for_each_entry_safe(r, next, first, dead) {
 		if (!r->stuck)
 			rds_mr_unmapped(r->mr);
+		cond_resched();
+	}
 }
 
 /**
@@ -591,8 +593,10 @@ void rds_ib_mr_remove(struct rds_ib_device *rdev)
 	up_write(&md->sem);
 
 	mutex_lock(&reap_lock);
-	list_for_each_entry_safe(r, next, &md->regions, node)
+	list_for_each_entry_safe(r, next, &md->regions, node) {
 		region_strand(r);
+		cond_resched();
+	}
 	mutex_unlock(&reap_lock);
 
 	for (i = 0; i < ARRAY_SIZE(md->pool); i++) {
