@@ -131,7 +131,7 @@ struct rds_zrecord {
  * struct rds_sock - an AF_RDS socket
  * @sk: must be first; owned by its file, counted by ports table, messages, batches; its
  *	sk_bind_node is in rds_net.cong_waiters or cong_busy (rds_net.lock)
- * @listed: rds_net.sockets, until it is freed
+ * @listed: rds_net.sockets, until the last reference is put
  * @port_node: rds_net.ports
  * @port_claim: in rds_cong_map.ports
  * @user: who has made it, counted; immutable
@@ -240,10 +240,8 @@ static inline void rds_sock_wake(struct sock *sk)
 	rcu_read_unlock();
 }
 
-static inline void rds_sock_put(struct rds_sock *rs)
-{
-	sock_put(&rs->sk);
-}
+/* socket.c */
+void rds_sock_put(struct rds_sock *rs);
 
 /* sockopt.c */
 int rds_setsockopt(struct socket *sock, int level, int opt, sockptr_t val, unsigned int len);

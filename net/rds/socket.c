@@ -317,7 +317,7 @@ static int rds_release(struct socket *sock)
 	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
 	sock_orphan(sk);
 	sock->sk = NULL;
-	sock_put(sk);
+	rds_sock_put(rs);
 	return 0;
 }
 
@@ -327,6 +327,30 @@ static void net_put_sock(struct rds_net *rn)
 		complete(&rn->socks_gone);
 }
 
+static void unlist(struct rds_sock *rs)
+{
+	struct rds_net *rn = rds_net(sock_net(&rs->sk));
+
+	spin_lock_bh(&rn->lock);
+	list_del_init(&rs->listed);
+	spin_unlock_bh(&rn->lock);
+}
+
+/**
+ * rds_sock_put() - drop a reference to a socket
+ * @rs: the socket
+ *
+ * Context: any, no lock of RDS held.
+ */
+void rds_sock_put(struct rds_sock *rs)
+{
+	if (!refcount_dec_and_test(&rs->sk.sk_refcnt))
+		return;
+	/* Now, and not when it is freed: walkers would have to step over all that wait for that. */
+	unlist(rs);
+	sk_free(&rs->sk);
+}
+
 /* The last reference is gone; may run in softirq. */
 static void rds_destruct(struct sock *sk)
 {
@@ -334,9 +358,9 @@ static void rds_destruct(struct sock *sk)
 	struct rds_sock *rs = rds_sk(sk);
 
 	WARN_ON_ONCE(!list_empty(&rs->rx.queue) || atomic_read(&rs->tx_msgs));
-	spin_lock_bh(&rn->lock);
-	list_del(&rs->listed);
-	spin_unlock_bh(&rn->lock);
+	/* The generic layer may have put it. */
+	if (!list_empty(&rs->listed))
+		unlist(rs);
 	if (rs->map)
 		rds_cong_map_put(rn, rs->map);
 	skb_queue_purge(&sk->sk_error_queue);
