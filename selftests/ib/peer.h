@@ -12,7 +12,9 @@
 #include <endian.h>
 #include <rdma/rdma_cma.h>
 
+#ifndef PEER_BUFS
 #define PEER_BUFS	64
+#endif
 #define PEER_BUF	4352
 /* A request of the CM that is lost is sent again after 4.3 s. */
 #define PEER_WAIT	(20 * 1000)
@@ -157,8 +159,10 @@ static void peer_addresses(void)
 	peer_last = mmap(NULL, sizeof(*peer_last), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	*peer_last = 10;
+#ifndef PEER_STAYS
 	/* nor has the kernel a connection with one: of a test before this one, to this machine */
 	run_cmd("rmmod rds_rdma 2>/dev/null && modprobe rds_rdma");
+#endif
 }
 
 /* A peer with an address of its own, the way to @to resolved and queues made. */
