@@ -36,7 +36,8 @@ struct rds_grave_block {
  * @conns: connections by key; RCU read
  * @conn_list: all connections until nobody holds them (@lock)
  * @maps: local congestion maps by address; RCU read
- * @lock: guards @conn_list, @sockets, @cong_waiters, @cong_senders, insertion into @conns against @dying
+ * @lock: guards @conn_list, @sockets, @cong_waiters, @cong_senders; insertion into @conns against
+ *	@dying
  * @sockets: all sockets that are not freed, oldest first (info records)
  * @cong_waiters: sockets that met ENOBUFS and wait for any map update, by sk_bind_node
  * @cong_busy: those of them that @cong_work has not come to yet (@lock)
