@@ -83,6 +83,14 @@ static long mem_available(void)
 	return most;
 }
 
+/* Then what is in slabs costs more, and only what is in pages is compared. */
+static bool has_kasan(void)
+{
+	const char *kernel = getenv("RDS_KERNEL");
+
+	return kernel && strstr(kernel, "kasan");
+}
+
 /* Is what counts what the machine has less, within one and a half both ways? */
 static bool near(long counted, long lost)
 {
@@ -173,6 +181,70 @@ TEST_F_TIMEOUT(counted, partial, 100)
 		peer_close(&p[i]);
 	}
 	free(p);
+}
+
+#define CALLERS		40
+#define LINKS		8192L	/* 32 MiB */
+
+/*
+ * Links of peers, up to the bound, each with no more buffers than those that count with it: the
+ * bound is what the machine loses.  What the peers need themselves they have before that.
+ */
+TEST_F_TIMEOUT(counted, links__of_peers, 100)
+{
+	struct peer *p = calloc(CALLERS, sizeof(*p));
+	struct priv4 d;
+	__s64 limit;
+	int i, n;
+	long kb;
+
+	if (has_kasan())
+		SKIP(return, "KASAN has more behind each object");
+	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", LINKS));
+	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", 1));
+	for (i = 0; i < CALLERS; i++)
+		ASSERT_EQ(0, peer_open(&p[i], B4));
+	limit = counter(self->fd, "ib_link_limit");
+	kb = mem_available();
+	for (n = 0; n < CALLERS; n++) {
+		d = peer_priv(&p[n], B4);
+		if (peer_request(&p[n], &d, sizeof(d)) != RDMA_CM_EVENT_ESTABLISHED)
+			break;
+	}
+	TH_LOG("%d links", n);
+	EXPECT_GT(CALLERS, n);
+	EXPECT_LT(limit, counter(self->fd, "ib_link_limit"));
+	EXPECT_TRUE(near(LINKS * 4, kb - mem_available()));
+	for (i = 0; i < CALLERS; i++)
+		peer_close(&p[i]);
+	free(p);
+}
+
+/*
+ * Links that we dial, each to an address of this very machine, where it counts as of a peer: two
+ * bounds are full then.
+ */
+TEST_F_TIMEOUT(counted, links__that_we_dial, 100)
+{
+	char to[32];
+	__s64 limit;
+	long kb;
+	int i;
+
+	if (has_kasan())
+		SKIP(return, "KASAN has more behind each object");
+	for (i = 0; i < CALLERS; i++)
+		RUN("ip addr replace 10.5.0.%d/24 dev rdst0", 101 + i);
+	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", LINKS));
+	ASSERT_EQ(0, set_sysctl("ib/max_recv_allocation", 1));
+	limit = counter(self->fd, "ib_link_limit");
+	kb = mem_available();
+	for (i = 0; i < CALLERS; i++) {
+		snprintf(to, sizeof(to), "10.5.0.%d", 101 + i);
+		ASSERT_EQ(1, send_to(self->fd, to, 9, "x", 1, MSG_DONTWAIT));
+	}
+	EXPECT_TRUE(WAIT_UNTIL(limit < counter(self->fd, "ib_link_limit")));
+	EXPECT_TRUE(near(LINKS * 4 * 2, kb - mem_available()));
 }
 
 TEST_HARNESS_MAIN

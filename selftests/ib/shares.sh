@@ -74,8 +74,8 @@ LIMIT_WAS=$(cat /proc/sys/net/rds/ib/max_link_allocation)
 receiver >"$T/came" 2>&1 </dev/null &
 JOBS+=("receiver:$!")
 busywait 10 grep -q ready "$T/came"
-# about 260 units each
-echo $((LINKS * 270)) >/proc/sys/net/rds/ib/max_link_allocation
+# about 306 units each
+echo $((LINKS * 316)) >/proc/sys/net/rds/ib/max_link_allocation
 TIMEOUT_WAS=$(sysctl -n net.rds.close_timeout_ms)
 sysctl -qw net.rds.close_timeout_ms=60000
 check "a user dials more than there may be links" greedy

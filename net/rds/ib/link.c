@@ -318,15 +318,16 @@ static u32 rds_ib_ring_size(const struct rds_ib_device *rdev, unsigned long want
 /* Of the links that we dial, and of those that peers do: neither may shut out the others. */
 static atomic_long_t rds_ib_links_cost[2];
 
-/* Memory of a link that does nothing, in units of 4 KiB. */
+/* Memory of a link that does nothing, in units of 4 KiB.  Devices round their queues up. */
 static long rds_ib_link_cost(u32 sends, u32 recvs, u32 ops)
 {
 	u64 bytes = sizeof(struct rds_ib_link);
 
 	bytes += sends * (sizeof(struct rds_ib_slot) + RDS_IB_TX_BUF + 0ULL);
 	bytes += recvs * (sizeof(struct rds_ib_rbuf) + roundup_pow_of_two(RDS_HDR_LEN) + 0ULL);
-	bytes += (sends + ops) * (RDS_IB_COST_SEND + RDS_IB_COST_WC + 0ULL);
-	bytes += recvs * (RDS_IB_COST_RECV + RDS_IB_COST_WC + 0ULL);
+	bytes += roundup_pow_of_two(sends + ops) * (RDS_IB_COST_SEND + RDS_IB_COST_WC + 0ULL);
+	bytes += roundup_pow_of_two(recvs + RDS_IB_EXTRA_WR) *
+		 (RDS_IB_COST_RECV + RDS_IB_COST_WC + 0ULL);
 	bytes += RDS_IB_OWN_BUFFERS * PAGE_SIZE;
 	return DIV_ROUND_UP_ULL(bytes, RDS_IB_FRAG);
 }
