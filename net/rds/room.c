@@ -42,15 +42,18 @@ u64 rds_rx_limit(const struct rds_sock *rs)
 /**
  * rds_rx_has_room() - does a message fit into the socket's own queue?
  * @rs: socket, rx.lock held; rx.mem has the message already, rx.bytes and rx.nr have not
- * @charged: it is charged; without that the receive buffer itself is the limit
+ * @charged: it is charged; without that the receive buffer itself is the limit, for payload, and twice
+ *	that for memory
  *
  * The first one always does.
  */
 bool rds_rx_has_room(const struct rds_sock *rs, bool charged)
 {
+	u64 mem = charged ? rds_rx_limit(rs) : 2 * (u64)rds_rcvbuf(rs);
+
 	lockdep_assert_held(&rs->rx.lock);
-	return !rs->rx.nr || (rs->rx.mem <= rds_rx_limit(rs) &&
-			      (charged || rs->rx.bytes <= rds_rcvbuf(rs)));
+	return !rs->rx.nr ||
+	       (rs->rx.mem <= mem && (charged || rs->rx.bytes <= rds_rcvbuf(rs)));
 }
 
 /**
