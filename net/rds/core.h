@@ -240,14 +240,13 @@ static inline void rds_sock_wake(struct sock *sk)
 	rcu_read_unlock();
 }
 
-/* socket.c */
-void rds_sock_put(struct rds_sock *rs);
-
 /* sockopt.c */
 int rds_setsockopt(struct socket *sock, int level, int opt, sockptr_t val, unsigned int len);
 int rds_getsockopt(struct socket *sock, int level, int opt, char __user *val, int __user *len);
 
 /* port.c */
+void rds_sock_put(struct rds_sock *rs);
+void rds_sock_unlist(struct rds_sock *rs);
 int rds_port_bind(struct rds_net *rn, struct rds_sock *rs, const struct rds_addr *a, u16 *port);
 void rds_port_unbind(struct rds_net *rn, struct rds_sock *rs);
 /* Counted socket or NULL; any context. */

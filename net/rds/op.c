@@ -299,25 +299,17 @@ bool rds_op_pending(const struct rds_message *m)
 }
 
 /**
- * rds_op_begin() - the transport is going to execute an operation
+ * rds_op_start() - an operation is in the hands of the transport
  * @p: path; link mutex held
  * @m: message, pulled
  *
- * An operation that fails costs the link, which is others', too.  So of a user of whom many have failed
- * none is tried for a while.
- *
- * Return: false if the message was taken off the path: do nothing, forget it.
+ * Return: false if the message was taken off the path meanwhile.
  */
-bool rds_op_begin(struct rds_path *p, struct rds_message *m)
+bool rds_op_start(struct rds_path *p, struct rds_message *m)
 {
 	struct rds_op *op = m->op;
 	struct rds_op_part *part;
 
-	if (rds_user_is_blamed(m->rs->user)) {
-		rds_stat_inc(send_op_refused);
-		rds_op_refuse(p, m, RDS_RDMA_OTHER_ERROR);
-		return false;
-	}
 	spin_lock_bh(&p->lock);
 	if (!op->taken) {
 		op->begun = true;

@@ -7,6 +7,9 @@
  * sockets are freed after a grace period, so a reader needs RCU only.
  *
  * The ports of an address are shared out (quota.c), or one user could have them all.
+ *
+ * Here references to sockets end, too: who finds one by its port, or holds it for its messages,
+ * puts it.
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
@@ -139,7 +142,7 @@ void rds_port_unbind(struct rds_net *rn, struct rds_sock *rs)
 	if (rhashtable_remove_fast(&rn->ports, &rs->port_node, port_params))
 		return;
 	rds_quota_release(&rs->map->ports, &rs->port_claim);
-	sock_put(&rs->sk);
+	rds_sock_put(rs);
 }
 
 /**
@@ -164,6 +167,40 @@ struct rds_sock *rds_port_find(struct rds_net *rn, const struct in6_addr *ip, u1
 	rcu_read_unlock();
 	return rs;
 }
+
+/* ---- references to sockets --------------------------------------------------------- */
+
+/**
+ * rds_sock_unlist() - a socket is on the list of all no more
+ * @rs: the socket, nobody's
+ *
+ * Context: any, no lock of RDS held.
+ */
+void rds_sock_unlist(struct rds_sock *rs)
+{
+	struct rds_net *rn = rds_net(sock_net(&rs->sk));
+
+	spin_lock_bh(&rn->lock);
+	list_del_init(&rs->listed);
+	spin_unlock_bh(&rn->lock);
+}
+
+/**
+ * rds_sock_put() - drop a reference to a socket
+ * @rs: the socket
+ *
+ * Context: any, no lock of RDS held.
+ */
+void rds_sock_put(struct rds_sock *rs)
+{
+	if (!refcount_dec_and_test(&rs->sk.sk_refcnt))
+		return;
+	/* Now, and not when it is freed: walkers would have to step over all that wait for that. */
+	rds_sock_unlist(rs);
+	sk_free(&rs->sk);
+}
+
+/* ---- namespaces -------------------------------------------------------------------- */
 
 int rds_port_init_net(struct rds_net *rn)
 {

@@ -68,6 +68,7 @@ int rds_op_add_atomic(struct rds_sock *rs, struct rds_op *op, unsigned int type,
 		      const struct rds_atomic_args *args);
 bool rds_op_holds(struct rds_message *m);		/* path->lock held */
 bool rds_op_requeue(const struct rds_message *m);	/* path->lock held */
+bool rds_op_start(struct rds_path *p, struct rds_message *m);
 bool rds_op_part_done(struct rds_message *m, enum rds_op_nr nr, int status,
 		      struct rds_notifier **note);
 void rds_op_tell(const struct rds_message *m, enum rds_op_nr nr, int status,

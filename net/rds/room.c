@@ -42,8 +42,8 @@ u64 rds_rx_limit(const struct rds_sock *rs)
 /**
  * rds_rx_has_room() - does a message fit into the socket's own queue?
  * @rs: socket, rx.lock held; rx.mem has the message already, rx.bytes and rx.nr have not
- * @charged: it is charged; without that the receive buffer itself is the limit, for payload, and twice
- *	that for memory
+ * @charged: it is charged; without that the receive buffer itself is the limit, for payload, and
+ *	twice that for memory
  *
  * The first one always does.
  */

@@ -397,6 +397,25 @@ void rds_op_refuse(struct rds_path *p, struct rds_message *m, int status)
 }
 
 /**
+ * rds_op_begin() - the transport is going to execute an operation
+ * @p: path; link mutex held
+ * @m: message, pulled
+ *
+ * An operation that fails costs the link, which is others', too.  So of a user of whom many have
+ * failed none is tried for a while.
+ *
+ * Return: false if the message was taken off the path: do nothing, forget it.
+ */
+bool rds_op_begin(struct rds_path *p, struct rds_message *m)
+{
+	if (!rds_user_is_blamed(m->rs->user))
+		return rds_op_start(p, m);
+	rds_stat_inc(send_op_refused);
+	rds_op_refuse(p, m, RDS_RDMA_OTHER_ERROR);
+	return false;
+}
+
+/**
  * rds_op_done() - a part of an operation was executed, or has failed
  * @p: path
  * @m: its message, begun

@@ -327,30 +327,6 @@ static void net_put_sock(struct rds_net *rn)
 		complete(&rn->socks_gone);
 }
 
-static void unlist(struct rds_sock *rs)
-{
-	struct rds_net *rn = rds_net(sock_net(&rs->sk));
-
-	spin_lock_bh(&rn->lock);
-	list_del_init(&rs->listed);
-	spin_unlock_bh(&rn->lock);
-}
-
-/**
- * rds_sock_put() - drop a reference to a socket
- * @rs: the socket
- *
- * Context: any, no lock of RDS held.
- */
-void rds_sock_put(struct rds_sock *rs)
-{
-	if (!refcount_dec_and_test(&rs->sk.sk_refcnt))
-		return;
-	/* Now, and not when it is freed: walkers would have to step over all that wait for that. */
-	unlist(rs);
-	sk_free(&rs->sk);
-}
-
 /* The last reference is gone; may run in softirq. */
 static void rds_destruct(struct sock *sk)
 {
@@ -360,7 +336,7 @@ static void rds_destruct(struct sock *sk)
 	WARN_ON_ONCE(!list_empty(&rs->rx.queue) || atomic_read(&rs->tx_msgs));
 	/* The generic layer may have put it. */
 	if (!list_empty(&rs->listed))
-		unlist(rs);
+		rds_sock_unlist(rs);
 	if (rs->map)
 		rds_cong_map_put(rn, rs->map);
 	skb_queue_purge(&sk->sk_error_queue);

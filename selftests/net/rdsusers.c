@@ -16,8 +16,8 @@
  *						them and fills new ones as fast as it can
  *	rdsusers crowd UID ADDR TO PORT COUNT	sends until the port is congested; then COUNT
  *						processes, called "waits", wait for it
- *	rdsusers faults UID ADDR TO PORT	16 sockets write to memory that is not there, as often
- *						as they can
+ *	rdsusers faults UID ADDR TO PORT	16 sockets write to memory that is not there, as
+ *						often as they can
  *	rdsusers writes UID ADDR TO PORT	16 sockets write 1 MiB to memory of a socket that is
  *						bound there, as often as they can
  *	rdsusers pass UID ADDR TO TIMES		so often a socket sends one message and is closed;
@@ -477,6 +477,6 @@ int main(int argc, char **argv)
 		modes[i].run(argv + 3);
 		return 0;
 	}
-	fprintf(stderr, "usage: rdsusers hog|echo|attack|probe|patient|crowd|faults|writes|pile|pass UID ...\n");
+	fprintf(stderr, "usage: rdsusers MODE UID ...\n");
 	return 2;
 }
