@@ -12,14 +12,15 @@
  * goes, or whose address goes to another device, is dead until its owner gives it up.
  *
  * The adapter's region objects (struct ib_mr) are dear on hardware and kept for reuse; the key
- * of an object changes with each use, and after as many uses as there are keys it is freed.
- * Who was given a key must not know the next one of the same object, which may be another
- * program's memory: keys begin anywhere and go on in steps that each object has for itself, and
- * the object that was freed first is used first.
+ * of an object changes with each use, and after half as many uses as there are keys it is freed.
+ * Who was given keys must not know the next one of the same object, which may be another
+ * program's memory: it is any of those that the object has not had, and the object that was freed
+ * first is used first.
  * A software device (one without DMA) may be in the middle of a packet when its key is made
  * invalid.  There the object is always freed: that waits.  So it is made for no more pages than its
  * region has.
  */
+#include <linux/bitmap.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -28,8 +29,9 @@
 #include "ib.h"
 
 #define MR_PAGES_MAX	(RDS_MAX_MSG_SIZE / PAGE_SIZE + 1)
-/* Uses of an object before its first key would come again. */
-#define MR_USES_MAX	255
+/* The adapter's owner chooses the last byte of a key.  Half of them always remain to choose from. */
+#define MR_KEYS		256
+#define MR_USES_MAX	(MR_KEYS / 2)
 
 static int reuse = 1;
 module_param(reuse, int, 0644);
@@ -43,7 +45,7 @@ MODULE_PARM_DESC(reuse, "keep region objects: 0 never, 1 of hardware, 2 always (
  * @pages: for so many
  * @uses: how often it was registered
  * @key: last byte of its key
- * @step: from one key to the next, odd, so that each comes once before one comes again
+ * @had: those that it has had
  */
 struct rds_ib_frmr {
 	struct list_head node;
@@ -52,7 +54,7 @@ struct rds_ib_frmr {
 	unsigned int pages;
 	unsigned int uses;
 	u8 key;
-	u8 step;
+	DECLARE_BITMAP(had, MR_KEYS);
 };
 
 static struct workqueue_struct *mr_wq;
@@ -160,8 +162,6 @@ static struct rds_ib_frmr *frmr_new(struct rds_ib_device *rdev, struct rds_ib_mr
 		err = PTR_ERR(f->mr);
 		goto err_free;
 	}
-	f->key = get_random_u8();
-	f->step = get_random_u8() | 1;
 	pool_count(pool, ALLOC);
 	return f;
 
@@ -197,7 +197,9 @@ static struct rds_ib_frmr *frmr_get(struct rds_ib_device *rdev, struct rds_mr *m
 	}
 	pool_count(pool, USED);
 	f->uses++;
-	f->key += f->step;
+	do
+		f->key = get_random_u8();
+	while (__test_and_set_bit(f->key, f->had));
 	return f;
 }
 
