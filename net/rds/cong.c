@@ -203,6 +203,8 @@ static bool cong_as_before(const struct rds_sock *rs)
 {
 	u64 rcvbuf = rds_rcvbuf(rs), mem = READ_ONCE(rs->rx.mem);
 
+	if (READ_ONCE(rs->rx.spilled) || READ_ONCE(rs->overrun))
+		return false;
 	return !READ_ONCE(rs->rx.congested) && READ_ONCE(rs->rx.bytes) <= rcvbuf &&
 	       (mem <= RX_MEM_MIN || mem <= RX_MEM_FACTOR * rcvbuf);
 }
@@ -229,6 +231,9 @@ void rds_cong_update(struct rds_sock *rs)
 	now = was ? rs->rx.bytes >= rcvbuf / 2 && rs->rx.bytes : rs->rx.bytes > rcvbuf;
 	/* Empty messages cost the sender nothing, but us memory. */
 	if (rs->rx.mem > (was ? mem / 2 : mem))
+		now = true;
+	/* It has no room, whatever these say: nobody lets it be charged. */
+	if (rs->rx.spilled || rs->overrun)
 		now = true;
 	if (rs->rx.closed)
 		now = false;

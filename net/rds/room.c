@@ -57,13 +57,13 @@ bool rds_rx_has_room(const struct rds_sock *rs, bool charged)
 }
 
 /**
- * rds_rx_is_short() - is the queue down to half of what it may be?
+ * rds_rx_is_short() - is the queue down to half of what it may be, charged or not?
  * @rs: socket, rx.lock held
  */
 bool rds_rx_is_short(const struct rds_sock *rs)
 {
 	lockdep_assert_held(&rs->rx.lock);
-	return rs->rx.mem <= rds_rx_limit(rs) / 2 && rs->rx.bytes <= rds_rcvbuf(rs) / 2;
+	return rs->rx.mem <= rds_rcvbuf(rs) && rs->rx.bytes <= rds_rcvbuf(rs) / 2;
 }
 
 /*
