@@ -172,13 +172,15 @@ void rds_mr_unclaim(struct rds_mr *mr);
  * rds_op_begin(): false if the message was taken back: forget it.  From send().
  * rds_op_refuse(): it cannot be executed: reported as @status, the message leaves the path.
  * From send(), instead of begin.
- * rds_op_done(): outcome of a part, RDS_RDMA_*.  Any context.
+ * rds_op_done(): outcome of a part, RDS_RDMA_*; @fault: the link is lost by what it asked for.  Any
+ * context.
  * rds_op_end(): see above.  Any context.
  */
 bool rds_op_pending(const struct rds_message *m);
 bool rds_op_begin(struct rds_path *p, struct rds_message *m);
 void rds_op_refuse(struct rds_path *p, struct rds_message *m, int status);
-void rds_op_done(struct rds_path *p, struct rds_message *m, enum rds_op_nr nr, int status);
+void rds_op_done(struct rds_path *p, struct rds_message *m, enum rds_op_nr nr, int status,
+		 bool fault);
 void rds_op_end(struct rds_message *m);
 
 #endif /* _NET_RDS_RDMA_H */

@@ -93,6 +93,7 @@ static void conn_free(struct rds_conn *c)
 	rds_underway_exit(c);
 	kfree(c->fmap);
 	kfree(c->fmap_doubts);
+	kfree(c->blames);
 	kfree(c);
 	/* Last: a transport waits until it has none. */
 	atomic_dec(&rn->nr_of[type]);

@@ -349,7 +349,7 @@ struct rds_path {
 	u32 epoch;
 	u32 nr_queued;
 	u32 nr_sent;
-	u32 front_cost;
+	u64 front_cost;
 	struct rds_sendq *sendq;
 	struct list_head queue;
 	struct list_head sent;
@@ -452,6 +452,7 @@ struct rds_path {
  * @underway: xarray: destination port -> struct rds_underway (underway.c)
  * @recent: those that were asked for last, by port (@underway's lock to write; RCU)
  * @nr_underway: records in it
+ * @blames: who has cost it links; NULL: nobody without privileges (blame.c)
  * @crowded: once there was too much under way to one of them
  * @mprds_work: allocates paths, in process context; delayed only for lack of memory
  * @setup: serialises mprds set-up
@@ -505,6 +506,7 @@ struct rds_conn {
 	struct rds_underway *recent[RDS_UNDERWAY_RECENT];
 	atomic_t nr_underway;
 	bool crowded;
+	struct rds_blames *blames;
 	struct delayed_work mprds_work;
 	struct mutex setup;
 

@@ -392,8 +392,10 @@ static void op_finish(struct rds_message *m, struct rds_op_part *part, int statu
 	if (part->state == RDS_OP_OK)
 		return;
 	if (op_proven(m->op, part)) {
+		/* Of one that was taken back the end will be seen. */
+		if (status != RDS_RDMA_CANCELED)
+			op_account(part);
 		status = RDS_RDMA_SUCCESS;
-		op_account(part);
 	}
 	note = op_note(part, status);
 	if (note)

@@ -31,10 +31,6 @@
 /* Of each bound one of so many is for the administrator, and another one not for peers. */
 #define QUOTA_RESERVE	8
 
-/* Faults of a user that are borne, and the time in which one of them is forgotten. */
-#define FAULTS_MAX	16
-#define FAULT_TIME	(16 * HZ)
-
 /* What was claimed and is not for a user is of this share. */
 static struct rds_share nobodys;
 
@@ -47,7 +43,6 @@ static void user_init(struct rds_user *u, struct rds_users *users, enum rds_who 
 	u->uid = uid;
 	u->ref = 1;
 	INIT_LIST_HEAD(&u->orphans);
-	u->faults = jiffies;
 }
 
 /**
@@ -171,35 +166,6 @@ void rds_user_put(struct rds_user *user)
 	spin_unlock_bh(&user->users->lock);
 	if (last)
 		kfree(user);
-}
-
-/**
- * rds_user_blame() - something of his has cost a link that is others', too
- * @u: the user
- *
- * Context: any.
- */
-void rds_user_blame(struct rds_user *u)
-{
-	spin_lock_bh(&u->users->lock);
-	if (time_before(u->faults, jiffies))
-		u->faults = jiffies;
-	WRITE_ONCE(u->faults, u->faults + FAULT_TIME);
-	spin_unlock_bh(&u->users->lock);
-}
-
-/**
- * rds_user_is_blamed() - has it been so often of late that he had better not try again?
- * @u: the user
- *
- * The administrator may.
- *
- * Context: any.
- */
-bool rds_user_is_blamed(const struct rds_user *u)
-{
-	return u->who != RDS_WHO_ADMIN &&
-	       time_after(READ_ONCE(u->faults), jiffies + (FAULTS_MAX - 1) * FAULT_TIME);
 }
 
 /* ---- the rule ---------------------------------------------------------------------- */

@@ -40,7 +40,6 @@ enum rds_who {
  * @spilled: bytes of his sockets' queues that are above their limits (room.c)
  * @orphans: rds_orphan.user_node, the first to be closed first (rds_orphans.lock)
  * @nr_orphans: what they count (rds_orphans.lock)
- * @faults: jiffies at which all his faults are forgotten; of no use to the administrator
  */
 struct rds_user {
 	struct hlist_node node;
@@ -51,7 +50,6 @@ struct rds_user {
 	atomic_long_t spilled;
 	struct list_head orphans;
 	unsigned int nr_orphans;
-	unsigned long faults;
 };
 
 /**
@@ -103,8 +101,6 @@ enum rds_who rds_quota_current(const struct net *net);
 struct rds_user *rds_user_get(struct rds_net *rn);
 void rds_user_hold(struct rds_user *u);
 void rds_user_put(struct rds_user *user);
-void rds_user_blame(struct rds_user *u);
-bool rds_user_is_blamed(const struct rds_user *u);
 
 unsigned long rds_quota_bound(unsigned long max, enum rds_who who);
 bool rds_quota_fits(unsigned long max, enum rds_who who, unsigned long all, unsigned long mine);

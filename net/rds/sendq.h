@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Messages on their way out: message.c, path.c, sendq.c, settle.c, underway.c.  Included by core.h.
+ * Messages on their way out: message.c, path.c, sendq.c, settle.c, underway.c, blame.c.  Included by core.h.
  *
  * The structures are guarded by rds_path.lock.
  */
@@ -161,6 +161,10 @@ bool rds_underway_is_full(struct rds_conn *c, u16 port);
 void rds_underway_release(struct list_head *list);
 void rds_underway_init(struct rds_conn *c);
 void rds_underway_exit(struct rds_conn *c);
+
+/* blame.c */
+void rds_conn_blame(struct rds_conn *c, const struct rds_user *u);
+bool rds_conn_blames(struct rds_conn *c, const struct rds_user *u);
 
 /* Is too much under way to a port? */
 static inline bool rds_underway_full(struct rds_conn *c, u16 port)

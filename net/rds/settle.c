@@ -401,14 +401,13 @@ void rds_op_refuse(struct rds_path *p, struct rds_message *m, int status)
  * @p: path; link mutex held
  * @m: message, pulled
  *
- * An operation that fails costs the link, which is others', too.  So of a user of whom many have
- * failed none is tried for a while.
+ * Of a user who has cost its links too often none is tried (blame.c).
  *
  * Return: false if the message was taken off the path: do nothing, forget it.
  */
 bool rds_op_begin(struct rds_path *p, struct rds_message *m)
 {
-	if (!rds_user_is_blamed(m->rs->user))
+	if (!rds_conn_blames(p->conn, m->rs->user))
 		return rds_op_start(p, m);
 	rds_stat_inc(send_op_refused);
 	rds_op_refuse(p, m, RDS_RDMA_OTHER_ERROR);
@@ -421,10 +420,12 @@ bool rds_op_begin(struct rds_path *p, struct rds_message *m)
  * @m: its message, begun
  * @nr: part
  * @status: RDS_RDMA_SUCCESS, _REMOTE_ERROR or _OTHER_ERROR
+ * @fault: the link is lost by what it asked for
  *
  * Context: any, no lock of RDS held.
  */
-void rds_op_done(struct rds_path *p, struct rds_message *m, enum rds_op_nr nr, int status)
+void rds_op_done(struct rds_path *p, struct rds_message *m, enum rds_op_nr nr, int status,
+		 bool fault)
 {
 	struct rds_notifier *note = NULL;
 	LIST_HEAD(out);
@@ -434,8 +435,8 @@ void rds_op_done(struct rds_path *p, struct rds_message *m, enum rds_op_nr nr, i
 	if (!m->op->taken && rds_op_part_done(m, nr, status, &note))
 		rds_path_leave(p, m, &out);
 	spin_unlock_bh(&p->lock);
-	if (status == RDS_RDMA_REMOTE_ERROR)
-		rds_user_blame(m->rs->user);
+	if (fault)
+		rds_conn_blame(p->conn, m->rs->user);
 	rds_op_tell(m, nr, status, note);
 	rds_path_settle(&out);
 	if (!p->index)

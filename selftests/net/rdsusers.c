@@ -18,8 +18,9 @@
  *						processes, called "waits", wait for it
  *	rdsusers faults UID ADDR TO PORT	16 sockets write to memory that is not there, as
  *						often as they can
- *	rdsusers writes UID ADDR TO PORT	16 sockets write 1 MiB to memory of a socket that is
- *						bound there, as often as they can
+ *	rdsusers writes UID ADDR TO PORT	16 sockets write 256 KiB to memory of a socket that is
+ *						bound there, as often as they can, without a limit
+ *						on locked memory
  *	rdsusers pass UID ADDR TO TIMES		so often a socket sends one message and is closed;
  *						prints the median and p99 of both in us
  */
@@ -48,7 +49,7 @@
 #define ATTACKERS	400
 #define BIG		100000
 #define SMALL		100
-#define MIB		(1 << 20)
+#define LARGE		(256 << 10)
 #define MAX_TIMES	200000
 #define PILE_TIME	40
 #define PERIOD		0.1		/* so often a victim asks, unless it waits for an answer */
@@ -379,7 +380,7 @@ static void crowd(char **arg)
 static void write_to(const char *addr, struct addr to, __u64 cookie, size_t len)
 {
 	struct timespec pause_1ms = { .tv_nsec = 1000000 };
-	static char mem[MIB], ctl[CMSG_SPACE(sizeof(struct rds_rdma_args))];
+	static char mem[LARGE], ctl[CMSG_SPACE(sizeof(struct rds_rdma_args))];
 	struct rds_iovec v = { .addr = (long)mem, .bytes = len };
 	struct rds_rdma_args a = {
 		.cookie = cookie, .remote_vec = { 0, len }, .local_vec_addr = (long)&v,
@@ -421,7 +422,7 @@ static void faults(char **arg)
 
 static void writes(char **arg)
 {
-	static char mem[MIB];
+	static char mem[LARGE];
 	__u64 cookie;
 	struct rds_get_mr_args a = {
 		.vec = { (long)mem, sizeof(mem) }, .cookie_addr = (long)&cookie,
@@ -466,13 +467,14 @@ static const struct mode {
 
 int main(int argc, char **argv)
 {
-	struct rlimit many = { 8192, 8192 };
+	struct rlimit many = { 8192, 8192 }, all = { RLIM_INFINITY, RLIM_INFINITY };
 	unsigned int i;
 
 	for (i = 0; argc > 2 && i < sizeof(modes) / sizeof(*modes); i++) {
 		if (strcmp(argv[1], modes[i].name) || argc != modes[i].args + 3)
 			continue;
-		if (setrlimit(RLIMIT_NOFILE, &many) || setuid(atoi(argv[2])))
+		if (setrlimit(RLIMIT_NOFILE, &many) || setrlimit(RLIMIT_MEMLOCK, &all) ||
+		    setuid(atoi(argv[2])))
 			die("uid");
 		modes[i].run(argv + 3);
 		return 0;

@@ -8,7 +8,7 @@
 #					know nothing of the kernel
 #	quota message port pin mr op payload drop notify trace
 #					know those
-#	path sendq settle underway state conn mprds fold generation peer legacy hold expire cong congwait transport
+#	path sendq settle underway blame state conn mprds fold generation peer legacy hold expire cong congwait transport
 #					know those, and transports by their table
 #	send cancel recv sockopt info stats sysctl socket
 #					sit on top
@@ -32,7 +32,7 @@ pure="wire cmsg sockaddr state_table ib/ring ib/private ib/credit"
 pure_headers="wire.h cmsg.h sockaddr.h state.h ib/ring.h ib/private.h ib/credit.h"
 basics="array_size atomic compiler errno in in6 limits nospec rds socket stddef string types unaligned"
 level1="quota message orphan port pin mr op payload drop notify trace wait"
-level2="path sendq settle underway state conn mprds fold generation peer legacy hold expire cong congwait transport"
+level2="path sendq settle underway blame state conn mprds fold generation peer legacy hold expire cong congwait transport"
 level3="send cancel recv linger sockopt info stats sysctl socket"
 free="deliver loop room main exports"
 

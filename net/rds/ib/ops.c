@@ -132,7 +132,7 @@ static void op_executed(struct rds_ib_op_part *pp)
 	if (time_after(jiffies, iop->posted + HZ / 2))
 		rds_ib_count(RDS_IB_TX_STALLED);
 	op_unmap(l, iop->m->op, nr, 0);
-	rds_op_done(l->ib->path, iop->m, nr, RDS_RDMA_SUCCESS);
+	rds_op_done(l->ib->path, iop->m, nr, RDS_RDMA_SUCCESS, false);
 
 	spin_lock_bh(&ops->lock);
 	ops->room += pp->wrs;
@@ -157,6 +157,7 @@ static void op_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rds_ib_op *iop = pp->op;
 	struct rds_ib_link *l = iop->link;
 	int status = RDS_RDMA_OTHER_ERROR;
+	bool fault = true;
 
 	switch (wc->status) {
 	case IB_WC_SUCCESS:
@@ -168,12 +169,17 @@ static void op_done(struct ib_cq *cq, struct ib_wc *wc)
 	case IB_WC_REM_ACCESS_ERR:
 		status = RDS_RDMA_REMOTE_ERROR;
 		break;
+	case IB_WC_REM_INV_REQ_ERR:
+	case IB_WC_REM_OP_ERR:
+		break;
 	default:
+		/* The peer is gone, say. */
+		fault = false;
 		break;
 	}
 	/* In this order: who is told of it may send the next at once, and not by this link. */
 	rds_path_drop(l->ib->path, l->epoch, -EIO);
-	rds_op_done(l->ib->path, iop->m, pp - iop->part, status);
+	rds_op_done(l->ib->path, iop->m, pp - iop->part, status, fault);
 }
 
 /* ---- posting ---------------------------------------------------------------------------- */
@@ -344,6 +350,12 @@ static bool op_aligned(const struct rds_op *op)
 	       IS_ALIGNED(op->part[RDS_OP_ATOMIC].raddr, sizeof(u64));
 }
 
+/* The device has the next one when it is through with one. */
+static bool ops_are_several(const struct rds_ib_ops *ops)
+{
+	return !list_empty(&ops->list) && !list_is_singular(&ops->list);
+}
+
 /* 0, -EAGAIN: not now, -EMSGSIZE: never. */
 static int op_room(struct rds_ib_link *l, const struct rds_op *op)
 {
@@ -355,7 +367,7 @@ static int op_room(struct rds_ib_link *l, const struct rds_op *op)
 	spin_lock_bh(&ops->lock);
 	if (wrs > ops->max) {
 		err = -EMSGSIZE;
-	} else if (wrs > ops->room || ops->bytes >= RDS_IB_OP_BYTES) {
+	} else if (wrs > ops->room || (ops->bytes >= RDS_IB_OP_BYTES && ops_are_several(ops))) {
 		ops->waiting = true;
 		err = -EAGAIN;
 	}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Users whose operations cost a link.
+ *
+ * An operation that the peer's device refuses costs the link between two hosts, which is other
+ * users', too.  Some of that is borne: programs end while others write to their memory.  Who does
+ * it more often has no operations begun on that connection for a while; elsewhere he has, for it may
+ * be the peer who made him do it.  It is kept with the connection, by user id, so that it is not
+ * forgotten with his sockets.
+ */
+#include <linux/jiffies.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "core.h"
+
+/* Faults of a user that are borne, and the time in which one of them is forgotten. */
+#define FAULTS_MAX	16
+#define FAULT_TIME	(16 * HZ)
+/* Users that a connection remembers: those with the most. */
+#define BLAMES_MAX	8
+
+/**
+ * struct rds_blames - who has cost a connection its links (rds_conn.lock)
+ * @uid: of a user
+ * @forgotten: get_jiffies_64() at which all his faults are
+ */
+struct rds_blames {
+	struct {
+		kuid_t uid;
+		u64 forgotten;
+	} of[BLAMES_MAX];
+};
+
+/* His place, or the one of who has the least. */
+static unsigned int blame_place(const struct rds_blames *b, kuid_t uid)
+{
+	unsigned int i, least = 0;
+
+	for (i = 0; i < BLAMES_MAX; i++) {
+		if (uid_eq(b->of[i].uid, uid))
+			return i;
+		if (b->of[i].forgotten < b->of[least].forgotten)
+			least = i;
+	}
+	return least;
+}
+
+/* It is made for what a peer does as well: charged to the namespace. */
+static struct rds_blames *blames_alloc(const struct rds_conn *c)
+{
+	struct mem_cgroup *old = set_active_memcg(c->rn->memcg);
+	struct rds_blames *b = kzalloc(sizeof(*b), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+
+	set_active_memcg(old);
+	return b;
+}
+
+/**
+ * rds_conn_blame() - an operation of a user has cost a link
+ * @c: connection
+ * @u: the user
+ *
+ * Context: any, no lock of RDS held.
+ */
+void rds_conn_blame(struct rds_conn *c, const struct rds_user *u)
+{
+	u64 now = get_jiffies_64();
+	unsigned int i;
+
+	if (u->who == RDS_WHO_ADMIN)
+		return;
+	spin_lock_bh(&c->lock);
+	if (!c->blames)
+		WRITE_ONCE(c->blames, blames_alloc(c));
+	if (c->blames) {
+		i = blame_place(c->blames, u->uid);
+		if (!uid_eq(c->blames->of[i].uid, u->uid) || c->blames->of[i].forgotten < now)
+			c->blames->of[i].forgotten = now;
+		c->blames->of[i].uid = u->uid;
+		c->blames->of[i].forgotten += FAULT_TIME;
+	}
+	spin_unlock_bh(&c->lock);
+}
+
+/**
+ * rds_conn_blames() - has it been so often of late that he had better not try again?
+ * @c: connection
+ * @u: the user; the administrator may
+ *
+ * Context: any, no lock of RDS held.
+ */
+bool rds_conn_blames(struct rds_conn *c, const struct rds_user *u)
+{
+	u64 limit = get_jiffies_64() + (FAULTS_MAX - 1) * FAULT_TIME;
+	unsigned int i;
+	bool blamed;
+
+	if (likely(!READ_ONCE(c->blames)) || u->who == RDS_WHO_ADMIN)
+		return false;
+	spin_lock_bh(&c->lock);
+	i = blame_place(c->blames, u->uid);
+	blamed = uid_eq(c->blames->of[i].uid, u->uid) && c->blames->of[i].forgotten > limit;
+	spin_unlock_bh(&c->lock);
+	return blamed;
+}
