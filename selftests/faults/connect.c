@@ -31,23 +31,6 @@ static int open_flows(const char *a, const char *b)
 	return 0;
 }
 
-/* Paths of all connections of this namespace that are up. */
-static int paths_up(int fd)
-{
-	struct rds_info_path *p;
-	socklen_t len, i;
-	void *buf;
-	int n = 0;
-
-	if (info_get(fd, RDS_INFO_PATHS, &buf, &len) == sizeof(*p))
-		for (p = buf, i = 0; i < len / sizeof(*p); i++)
-			n += !strcmp((char *)p[i].state, "up");
-	free(buf);
-	return n;
-}
-
-#define PATHS 8
-
 /* Nothing hangs: every socket can send to its peer, by whatever path. */
 static bool recovers(void)
 {

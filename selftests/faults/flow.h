@@ -58,7 +58,7 @@ struct flow {
 	bool bad;
 };
 
-static size_t flow_max = MSG_MAX_LEN;
+static size_t flow_min = sizeof(struct msg_head), flow_max = MSG_MAX_LEN;
 
 /* Linear, one packet, several pages, several packets. */
 static inline size_t flow_len(__u32 seq)
@@ -66,7 +66,8 @@ static inline size_t flow_len(__u32 seq)
 	static const size_t len[] = { 64, 1400, 20000, 3000, 60000, 200 };
 	size_t n = len[seq % ARRAY_SIZE(len)];
 
-	return n < flow_max ? n : flow_max;
+	n = n < flow_max ? n : flow_max;
+	return n > flow_min ? n : flow_min;
 }
 
 static inline void flow_send(struct flow *f)
@@ -129,6 +130,23 @@ static inline bool flows_run(struct flow *f, int nr, __u32 more, int ms)
 		fprintf(stderr, "# flow %d: %u accepted, %u arrived, %u expected\n", i,
 			f[i].sent, f[i].got, f[i].total);
 	return !left && !bad;
+}
+
+#define PATHS 8
+
+/* Paths of all connections of this namespace that are up. */
+static inline int paths_up(int fd)
+{
+	struct rds_info_path *p;
+	socklen_t len, i;
+	void *buf;
+	int n = 0;
+
+	if (info_get(fd, RDS_INFO_PATHS, &buf, &len) == sizeof(*p))
+		for (p = buf, i = 0; i < len / sizeof(*p); i++)
+			n += !strcmp((char *)p[i].state, "up");
+	free(buf);
+	return n;
 }
 
 #endif
