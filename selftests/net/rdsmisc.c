@@ -2,13 +2,17 @@
 /*
  * rdsmisc - what the shell tests cannot do with ip, ss and rds-traffic:
  * destroying TCP connections in a row, sending from two namespaces in the
- * same instant, one socket against many addresses, cancelling.
+ * same instant, one socket against many addresses, cancelling, leading
+ * connections elsewhere.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define FAIR_LATER
@@ -355,6 +359,59 @@ static int cmd_openers(char **a)
 	return 0;
 }
 
+static int bpf(int cmd, union bpf_attr *attr)
+{
+	return syscall(__NR_bpf, cmd, attr, sizeof(*attr));
+}
+
+/* if (user_ip4 == @from) user_ip4 = @to; return 1 */
+static int connect_program(__u32 from, __u32 to)
+{
+	const short ip4 = offsetof(struct bpf_sock_addr, user_ip4);
+	struct bpf_insn insn[] = {
+		{ BPF_LDX | BPF_MEM | BPF_W, 2, 1, ip4 },
+		{ BPF_JMP32 | BPF_JNE | BPF_K, 2, 0, 2, from },
+		{ BPF_ALU | BPF_MOV | BPF_K, 3, 0, 0, to },
+		{ BPF_STX | BPF_MEM | BPF_W, 1, 3, ip4 },
+		{ BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 1 },
+		{ BPF_JMP | BPF_EXIT },
+	};
+	static char log[4096];
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
+		.expected_attach_type = BPF_CGROUP_INET4_CONNECT, .insns = (long)insn,
+		.insn_cnt = sizeof(insn) / sizeof(*insn), .license = (long)"GPL",
+		.log_buf = (long)log, .log_size = sizeof(log), .log_level = 1,
+	};
+	int fd = bpf(BPF_PROG_LOAD, &attr);
+
+	if (fd < 0)
+		ts_die("no program at connect(): %s", log);
+	return fd;
+}
+
+/*
+ * mislead FROM TO: what connects to the one IPv4 address, whoever it is, gets to the other, until
+ * this is killed.
+ */
+static int cmd_mislead(char **a)
+{
+	union bpf_attr attr = {};
+	struct in_addr from, to;
+
+	if (inet_pton(AF_INET, a[0], &from) != 1 || inet_pton(AF_INET, a[1], &to) != 1)
+		ts_die("no address");
+	attr.link_create.prog_fd = connect_program(from.s_addr, to.s_addr);
+	attr.link_create.target_fd = open("/sys/fs/cgroup", O_RDONLY | O_CLOEXEC);
+	attr.link_create.attach_type = BPF_CGROUP_INET4_CONNECT;
+	if (bpf(BPF_LINK_CREATE, &attr) < 0)
+		ts_die("the root control group takes no program");
+	printf("ready\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -371,6 +428,7 @@ int main(int argc, char **argv)
 		{ "flood", 3, cmd_flood },
 		{ "clock", 0, cmd_clock },
 		{ "openers", 5, cmd_openers },
+		{ "mislead", 2, cmd_mislead },
 	};
 	unsigned int i;
 
