@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=60 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=100 */
 /* Queued messages are charged to the memory cgroup of their owner (R14, K1). */
 #include "rds_util.h"
 
@@ -50,7 +50,8 @@ static void no_group(void)
 }
 
 /* To one port after the other, since what is under way to one is bounded. */
-#define PART	(TOTAL / 4)
+#define PORTS	4
+#define PART	(TOTAL / PORTS)
 
 /* Queues TOTAL bytes where they stay; reports and waits to be killed. */
 static int hold(int fd, const char *dst, bool recv_side, int pipe_fd)
@@ -73,6 +74,9 @@ static int hold(int fd, const char *dst, bool recv_side, int pipe_fd)
 	return 0;
 }
 
+/* A socket that was made outside of the group, and is used in it. */
+static int inherited = -1;
+
 /* How much the group's charge grows when its only process queues TOTAL bytes. */
 static long growth(const char *src, const char *dst, int recv_side)
 {
@@ -88,7 +92,7 @@ static long growth(const char *src, const char *dst, int recv_side)
 
 		if (put(GROUP "/cgroup.procs", "0"))
 			_exit(1);
-		fd = rds_bound(src, 5000);
+		fd = inherited < 0 ? rds_bound(src, 5000) : inherited;
 		if (set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, 2 * TOTAL) ||
 		    set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, 2 * TOTAL))
 			_exit(2);
@@ -136,6 +140,65 @@ TEST(cgroup__receive_queue)
 	no_group();
 	EXPECT_LE(TOTAL * 8L / 10, grown);
 	EXPECT_GE(TOTAL * 3L, grown);
+}
+
+/* ---- of closed sockets ----------------------------------------------------------- */
+
+/* TOTAL bytes of a program that has ended, whose socket is closed; they keep their time. */
+static int leave_total(const char *dst)
+{
+	if (net_sysctl("close_timeout_ms", 600000) ||
+	    growth("10.1.0.1", dst, 0) < TOTAL * 8L / 10)
+		return -1;
+	if (inherited >= 0)
+		close(inherited);
+	/* not only until somebody cleans up after the program */
+	usleep(1000000);
+	return charged() >= TOTAL * 8L / 10 ? 0 : -1;
+}
+
+/* They stay on the account of who sent them, whoever made the socket, until they are dropped ... */
+TEST(cgroup__orphan_dropped)
+{
+	int fd;
+
+	SKIP_REF("drops them with the socket");
+	SETUP_PAIR();
+	GROUP_OR_SKIP();
+	inherited = rds_bound("10.1.0.1", 5000);
+	ASSERT_FD(inherited);
+	EXPECT_EQ(0, leave_total("10.1.0.77"));
+	/* the next one to be closed makes room, of another group */
+	ASSERT_EQ(0, net_sysctl("max_orphans", 0));
+	fd = rds_bound("10.1.0.1", 0);
+	EXPECT_EQ(1, send_to(fd, "10.1.0.77", 9, buf, 1, MSG_DONTWAIT));
+	close(fd);
+	EXPECT_TRUE(WAIT_UNTIL(charged() < TOTAL / 4));
+	no_group();
+}
+
+/* ... or the peer has them. */
+TEST(cgroup__orphan_delivered)
+{
+	int rx[PORTS], i, n;
+
+	SKIP_REF("drops them with the socket");
+	SETUP_PAIR();
+	GROUP_OR_SKIP();
+	for (i = 0; i < PORTS; i++) {
+		rx[i] = rds_bound_in(1, "10.1.0.2", 9 + i);
+		ASSERT_FD(rx[i]);
+		ASSERT_EQ(0, set_int(rx[i], SOL_SOCKET, SO_RCVBUFFORCE, TOTAL));
+	}
+	ASSERT_EQ(0, nl_link_flags("eth0", 0));
+	EXPECT_EQ(0, leave_total("10.1.0.2"));
+	ASSERT_EQ(0, nl_link_flags("eth0", 1));
+	/* what is on its way in this machine is the same memory at both ends */
+	for (i = 0; i < PORTS; i++)
+		for (n = 0; n < PART; n += sizeof(buf))
+			ASSERT_EQ(sizeof(buf), recv_wait(rx[i], buf, sizeof(buf)));
+	EXPECT_TRUE(WAIT_UNTIL(charged() < TOTAL / 4));
+	no_group();
 }
 
 /* The charge is given back when the queue goes: of a closed socket, when its time is over. */
