@@ -5,10 +5,12 @@
  * or is killed: for so long as close_timeout_ms says, for so many sockets as max_orphans says.
  */
 #include "rds_duo.h"
+#include "rds_trace.h"
 
 #include "../fairclock.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #define DEAD	"10.1.0.77"
 #define PORT	6000
@@ -395,6 +397,38 @@ TEST(orphan__oldest_gives_way)
 	ASSERT_EQ(0, net_sysctl("max_orphans", 0));
 	ASSERT_EQ(0, leave(1, PORT + 11));
 	EXPECT_EQ(0, left(obs, 12, PORT));
+	EXPECT_EQ(0, counter(obs, "orphan_present"));
+}
+
+/* What is dropped with a socket is traced, whether there were too many or its time is over. */
+TEST(orphan__drops_are_traced)
+{
+	struct stat ns;
+	int obs, i;
+
+	SETUP_PAIR();
+	ASSERT_EQ(0, fstat(rds_ns[0], &ns));
+	obs = rds_bound("10.1.0.1", 0);
+	ASSERT_EQ(0, net_sysctl("max_orphans", 4));
+	ASSERT_EQ(0, trace_drops());
+	ASSERT_EQ(0, leave(6, PORT));
+	EXPECT_EQ(0x3c, left(obs, 6, PORT));
+	EXPECT_TRUE(traced(2, "netns=%ld .*reason=", (long)ns.st_ino));
+	for (i = 0; i < 6; i++) {
+		EXPECT_TRUE(traced(i < 2, "netns=%ld .*ports=%d>9 reason=CLOSED$",
+				   (long)ns.st_ino, PORT + i))
+			TH_LOG("socket %d", i);
+	}
+	ASSERT_EQ(0, net_sysctl("max_orphans", 16));
+	ASSERT_EQ(0, net_sysctl("close_timeout_ms", 300));
+	ASSERT_EQ(0, leave(1, PORT + 6));
+	EXPECT_TRUE(WAIT_UNTIL(traced(1, "netns=%ld .*ports=%d>9 reason=CLOSED$",
+				      (long)ns.st_ino, PORT + 6)));
+	EXPECT_TRUE(traced(3, "netns=%ld .*reason=", (long)ns.st_ino));
+	EXPECT_EQ(0x3c, left(obs, 7, PORT));
+	EXPECT_EQ(0, trace_end());
+	ASSERT_EQ(0, net_sysctl("max_orphans", 0));
+	ASSERT_EQ(0, leave(1, PORT + 7));
 	EXPECT_EQ(0, counter(obs, "orphan_present"));
 }
 

@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,19 @@ static inline bool is_ref(void)
 	if (is_ref()) \
 		SKIP(_exit(KSFT_SKIP), "in-tree module: %s", _why); \
 } while (0)
+
+/* A shell command: 0 if it succeeds. */
+__attribute__((format(printf, 1, 2)))
+static inline int run_cmd(const char *fmt, ...)
+{
+	char cmd[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(cmd, sizeof(cmd), fmt, ap);
+	va_end(ap);
+	return system(cmd);
+}
 
 /* The number in a file of /proc or /sys, -1 if there is none. */
 static inline long file_number(const char *path)

@@ -6,7 +6,7 @@
 #ifndef RDS_RXE_H
 #define RDS_RXE_H
 
-#include "../api/rds_util.h"
+#include "../api/rds_trace.h"
 
 #define A4	"10.5.0.1"
 #define B4	"10.5.0.2"
@@ -18,18 +18,6 @@
 
 /* A shell command; the test fails if it does. */
 #define RUN(...) ASSERT_EQ(0, run_cmd(__VA_ARGS__))
-
-__attribute__((format(printf, 1, 2)))
-static inline int run_cmd(const char *fmt, ...)
-{
-	char cmd[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(cmd, sizeof(cmd), fmt, ap);
-	va_end(ap);
-	return system(cmd);
-}
 
 /* Who defines RXE_THERE has a device already. */
 #ifndef RXE_THERE
@@ -127,25 +115,6 @@ static inline int outq(int fd)
 
 	ioctl(fd, SIOCOUTQ, &n);
 	return n;
-}
-
-/* Drops are traced in an instance of its own: other tests leave theirs off, or small. */
-#define TRACING	"/sys/kernel/tracing"
-#define DROPS	TRACING "/instances/ib"
-
-static inline int trace_drops(void)
-{
-	return run_cmd("[ -d " TRACING "/events ] || mount -t tracefs none " TRACING
-		       "; mkdir -p " DROPS " && echo >" DROPS "/trace && echo 1 >" DROPS
-		       "/events/rds/rds_drop/enable");
-}
-
-/* Were there @n for this reason?  The end of tracing. */
-static inline bool traced_drops(const char *reason, int n)
-{
-	bool ok = !run_cmd("[ $(grep -c 'reason=%s$' " DROPS "/trace) = %d ]", reason, n);
-
-	return !run_cmd("rmdir " DROPS) && ok;
 }
 
 static inline int get_mr(int fd, const void *p, __u64 len, __u64 flags, __u64 *cookie)
