@@ -7,14 +7,15 @@
  */
 #include "rds_duo.h"
 
+#include "../freezer.h"
+
 #include <linux/io_uring.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define FREEZER	"/sys/fs/cgroup/rds-linger"
-
-enum how { QUIET, IGNORED_SIGNAL, STOP_CONTINUE, FREEZE, DEBUGGER, URING, HANDLER };
+enum how {
+	QUIET, IGNORED_SIGNAL, STOP_CONTINUE, FREEZE, DEBUGGER, DEBUGGER_STAYS, URING, HANDLER
+};
 
 FIXTURE(disturbed)
 {
@@ -52,6 +53,11 @@ FIXTURE_VARIANT_ADD(disturbed, close_debugger)
 	.how = DEBUGGER,
 };
 
+FIXTURE_VARIANT_ADD(disturbed, close_debugger_stays)
+{
+	.how = DEBUGGER_STAYS,
+};
+
 FIXTURE_VARIANT_ADD(disturbed, close_io_uring)
 {
 	.how = URING,
@@ -87,23 +93,7 @@ FIXTURE_SETUP(disturbed)
 FIXTURE_TEARDOWN(disturbed)
 {
 	close(self->rx);
-	rmdir(FREEZER);
-}
-
-static int put_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -1;
-	ret = write(fd, text, strlen(text));
-	close(fd);
-	return ret < 0 ? -1 : 0;
-}
-
-static bool can_freeze(void)
-{
-	return !mkdir(FREEZER, 0755) && !access(FREEZER "/cgroup.freeze", W_OK);
+	freezer_close();
 }
 
 /* A time-out of io_uring is over in this thread after 0.7 s: a work that the task has to do. */
@@ -115,7 +105,7 @@ static int uring_timer(void)
 	char *sq;
 	int fd;
 
-	put_text("/proc/sys/kernel/io_uring_disabled", "0");
+	write_file("/proc/sys/kernel/io_uring_disabled", "0");
 	fd = syscall(__NR_io_uring_setup, 4, &p);
 	if (fd < 0)
 		return -1;
@@ -154,38 +144,42 @@ static int program(enum how how, bool by_exit)
 	return by_exit ? 0 : close(fd);
 }
 
-static void disturb(enum how how, pid_t pid)
+static bool freeze_and_thaw(pid_t pid)
 {
-	char text[32];
+	bool frozen = freezer_add(pid) && freezer_freeze(true) && WAIT_UNTIL(freezer_frozen());
+
+	usleep(300000);
+	return freezer_freeze(false) && frozen;
+}
+
+static bool debug(pid_t pid, bool stays)
+{
 	int st;
 
-	snprintf(text, sizeof(text), "%d", pid);
+	return !ptrace(PTRACE_SEIZE, pid, 0, 0) && !ptrace(PTRACE_INTERRUPT, pid, 0, 0) &&
+	       waitpid(pid, &st, __WALL) == pid && WIFSTOPPED(st) &&
+	       !ptrace(stays ? PTRACE_CONT : PTRACE_DETACH, pid, 0, 0);
+}
+
+/* False if it could not be done. */
+static bool disturb(enum how how, pid_t pid)
+{
 	switch (how) {
 	case STOP_CONTINUE:
 		kill(pid, SIGSTOP);
 		usleep(300000);
-		kill(pid, SIGCONT);
-		break;
+		return !kill(pid, SIGCONT);
 	case FREEZE:
-		put_text(FREEZER "/cgroup.procs", text);
-		put_text(FREEZER "/cgroup.freeze", "1");
-		usleep(300000);
-		put_text(FREEZER "/cgroup.freeze", "0");
-		break;
+		return freeze_and_thaw(pid);
 	case DEBUGGER:
-		if (ptrace(PTRACE_SEIZE, pid, 0, 0) || ptrace(PTRACE_INTERRUPT, pid, 0, 0))
-			break;
-		waitpid(pid, &st, __WALL);
-		ptrace(PTRACE_DETACH, pid, 0, 0);
-		break;
+	case DEBUGGER_STAYS:
+		return debug(pid, how == DEBUGGER_STAYS);
 	case IGNORED_SIGNAL:
-		kill(pid, SIGCHLD);
-		break;
+		return !kill(pid, SIGCHLD);
 	case HANDLER:
-		kill(pid, SIGUSR1);
-		break;
+		return !kill(pid, SIGUSR1);
 	default:
-		break;
+		return true;
 	}
 }
 
@@ -200,14 +194,15 @@ TEST_F(disturbed, arrives_all_the_same)
 	int status;
 	pid_t pid;
 
-	if (variant->how == FREEZE && !can_freeze())
+	if (variant->how == FREEZE && !freezer_open())
 		SKIP(return, "this kernel has no freezer of control groups");
 	ASSERT_EQ(0, cable(0));
 	pid = fork();
 	if (!pid)
 		_exit(program(variant->how, variant->by_exit));
 	usleep(500000);
-	disturb(variant->how, pid);
+	/* a program that has ended is beyond that */
+	EXPECT_TRUE(disturb(variant->how, pid) || variant->by_exit);
 	usleep(600000);
 	ASSERT_EQ(0, cable(1));
 	EXPECT_EQ(8, recv_wait(self->rx, text, sizeof(text)));

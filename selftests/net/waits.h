@@ -11,8 +11,10 @@
 #define RDS_WAITS_H
 
 #include "../fairclock.h"
+#include "../freezer.h"
 
 #include <sys/epoll.h>
+#include <sys/ptrace.h>
 
 #define WAITERS	4
 #define ON_TIME	2500		/* ms by fair_ms(): this machine may be very busy */
@@ -112,6 +114,7 @@ FIXTURE_TEARDOWN(waits)
 	close(self->e.ep);
 	close(self->e.fd);
 	close(self->e.peer);
+	freezer_close();
 }
 
 /* The call that waits; @ms only for those that have the time as an argument. */
@@ -328,12 +331,58 @@ TEST_F(waits, signal)
 		EXPECT_EQ(0, late_ones(&self->e));
 }
 
-/* With SA_RESTART, and after a stop, the call goes on as if nothing had been. */
+static bool stopped(pid_t pid)
+{
+	bool ok;
+	int st;
+
+	kill(pid, SIGSTOP);
+	ok = waitpid(pid, &st, WUNTRACED) == pid && WIFSTOPPED(st);
+	kill(pid, SIGCONT);
+	return ok && all_wait(&pid, 1);
+}
+
+static bool frozen(pid_t pid)
+{
+	bool ok;
+
+	if (!freezer_open()) {
+		printf("# no freezer of control groups\n");
+		return true;
+	}
+	ok = freezer_add(pid) && freezer_freeze(true) && WAIT_UNTIL(freezer_frozen());
+	return freezer_freeze(false) && ok && all_wait(&pid, 1);
+}
+
+/* A debugger looks, has it go on, and looks once more before it goes away. */
+static bool debugged(pid_t pid)
+{
+	int i, st;
+
+	if (ptrace(PTRACE_SEIZE, pid, 0, 0))
+		return false;
+	for (i = 0; i < 2; i++)
+		if (ptrace(PTRACE_INTERRUPT, pid, 0, 0) || waitpid(pid, &st, __WALL) != pid ||
+		    !WIFSTOPPED(st) || ptrace(i ? PTRACE_DETACH : PTRACE_CONT, pid, 0, 0) ||
+		    !all_wait(&pid, 1))
+			return false;
+	return true;
+}
+
+/* What has a call return that waits, and is no signal to the program: the call goes on. */
+static void disturb(struct __test_metadata *_metadata, pid_t pid)
+{
+	ASSERT_TRUE(stopped(pid));
+	ASSERT_TRUE(frozen(pid));
+	ASSERT_TRUE(debugged(pid));
+	ASSERT_TRUE(stopped(pid));
+}
+
+/* With SA_RESTART, and when it was disturbed, the call goes on as if nothing had been. */
 TEST_F(waits, restarted)
 {
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	pid_t pid;
-	int i, st;
 
 	/* never restarted, see signal(7) */
 	if (variant->what == POLL || variant->what == EPOLL)
@@ -341,14 +390,11 @@ TEST_F(waits, restarted)
 	sigaction(SIGUSR1, &sa, NULL);
 	start(&self->e, variant->what, &pid, 1);
 	ASSERT_TRUE(all_wait(&pid, 1));
-	for (i = 0; i < 2; i++) {
-		kill(pid, SIGUSR1);
-		EXPECT_TRUE(all_wait(&pid, 1));
-		kill(pid, SIGSTOP);
-		ASSERT_EQ(pid, waitpid(pid, &st, WUNTRACED));
-		kill(pid, SIGCONT);
-		EXPECT_TRUE(all_wait(&pid, 1));
-	}
+	kill(pid, SIGUSR1);
+	EXPECT_TRUE(all_wait(&pid, 1));
+	disturb(_metadata, pid);
+	kill(pid, SIGUSR1);
+	EXPECT_TRUE(all_wait(&pid, 1));
 	ASSERT_EQ(0, let_go(&self->e, variant->what, 1));
 	EXPECT_EQ(0, reap(pid));
 	if (variant->what == CONG)
@@ -356,24 +402,17 @@ TEST_F(waits, restarted)
 }
 
 /* So it does with a time-out, if what came was no signal to the program. */
-TEST_F(waits, stopped_with_time_out)
+TEST_F(waits, disturbed_with_time_out)
 {
 	int opt = is_send(variant->what) ? SO_SNDTIMEO : SO_RCVTIMEO;
 	pid_t pid;
-	int i, st;
 
 	if (variant->what == POLL || variant->what == EPOLL)
 		return;
 	ASSERT_EQ(0, set_timeo(self->e.fd, opt, 4 * WAIT_MS));
 	start(&self->e, variant->what, &pid, 1);
 	ASSERT_TRUE(all_wait(&pid, 1));
-	for (i = 0; i < 3; i++) {
-		kill(pid, SIGSTOP);
-		ASSERT_EQ(pid, waitpid(pid, &st, WUNTRACED));
-		ASSERT_TRUE(WIFSTOPPED(st));
-		kill(pid, SIGCONT);
-		EXPECT_TRUE(all_wait(&pid, 1));
-	}
+	disturb(_metadata, pid);
 	ASSERT_EQ(0, let_go(&self->e, variant->what, 1));
 	EXPECT_EQ(0, reap(pid));
 	if (variant->what == CONG)
