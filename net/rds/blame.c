@@ -4,9 +4,9 @@
  *
  * An operation that the peer's device refuses costs the link between two hosts, which is other
  * users', too.  Some of that is borne: programs end while others write to their memory.  Who does
- * it more often has no operations begun on that connection for a while; elsewhere he has, for it may
- * be the peer who made him do it.  It is kept with the connection, by user id, so that it is not
- * forgotten with his sockets.
+ * it more often has no operations begun on that connection for a while.  Elsewhere he has, for it
+ * may be the peer who made him do it.  It is kept with the connection, by user id, so that it is
+ * not forgotten with his sockets.
  */
 #include <linux/jiffies.h>
 #include <linux/sched/mm.h>
@@ -21,27 +21,33 @@
 #define BLAMES_MAX	8
 
 /**
- * struct rds_blames - who has cost a connection its links (rds_conn.lock)
- * @uid: of a user
- * @forgotten: get_jiffies_64() at which all his faults are
+ * struct rds_blame - what a user has cost a connection
+ * @uid: the user
+ * @forgotten: get_jiffies_64() at which all of it is
  */
-struct rds_blames {
-	struct {
-		kuid_t uid;
-		u64 forgotten;
-	} of[BLAMES_MAX];
+struct rds_blame {
+	kuid_t uid;
+	u64 forgotten;
 };
 
-/* His place, or the one of who has the least. */
-static unsigned int blame_place(const struct rds_blames *b, kuid_t uid)
-{
-	unsigned int i, least = 0;
+/**
+ * struct rds_blames - who has cost a connection its links
+ * @of: users, in no order (rds_conn.lock)
+ */
+struct rds_blames {
+	struct rds_blame of[BLAMES_MAX];
+};
 
-	for (i = 0; i < BLAMES_MAX; i++) {
-		if (uid_eq(b->of[i].uid, uid))
-			return i;
-		if (b->of[i].forgotten < b->of[least].forgotten)
-			least = i;
+/* His, or that of who has the least. */
+static struct rds_blame *blame_of(struct rds_blames *b, kuid_t uid)
+{
+	struct rds_blame *p, *least = b->of;
+
+	for (p = b->of; p < b->of + BLAMES_MAX; p++) {
+		if (uid_eq(p->uid, uid))
+			return p;
+		if (p->forgotten < least->forgotten)
+			least = p;
 	}
 	return least;
 }
@@ -66,7 +72,7 @@ static struct rds_blames *blames_alloc(const struct rds_conn *c)
 void rds_conn_blame(struct rds_conn *c, const struct rds_user *u)
 {
 	u64 now = get_jiffies_64();
-	unsigned int i;
+	struct rds_blame *b;
 
 	if (u->who == RDS_WHO_ADMIN)
 		return;
@@ -74,11 +80,11 @@ void rds_conn_blame(struct rds_conn *c, const struct rds_user *u)
 	if (!c->blames)
 		WRITE_ONCE(c->blames, blames_alloc(c));
 	if (c->blames) {
-		i = blame_place(c->blames, u->uid);
-		if (!uid_eq(c->blames->of[i].uid, u->uid) || c->blames->of[i].forgotten < now)
-			c->blames->of[i].forgotten = now;
-		c->blames->of[i].uid = u->uid;
-		c->blames->of[i].forgotten += FAULT_TIME;
+		b = blame_of(c->blames, u->uid);
+		if (!uid_eq(b->uid, u->uid) || b->forgotten < now)
+			b->forgotten = now;
+		b->uid = u->uid;
+		b->forgotten += FAULT_TIME;
 	}
 	spin_unlock_bh(&c->lock);
 }
@@ -93,14 +99,14 @@ void rds_conn_blame(struct rds_conn *c, const struct rds_user *u)
 bool rds_conn_blames(struct rds_conn *c, const struct rds_user *u)
 {
 	u64 limit = get_jiffies_64() + (FAULTS_MAX - 1) * FAULT_TIME;
-	unsigned int i;
+	struct rds_blame *b;
 	bool blamed;
 
 	if (likely(!READ_ONCE(c->blames)) || u->who == RDS_WHO_ADMIN)
 		return false;
 	spin_lock_bh(&c->lock);
-	i = blame_place(c->blames, u->uid);
-	blamed = uid_eq(c->blames->of[i].uid, u->uid) && c->blames->of[i].forgotten > limit;
+	b = blame_of(c->blames, u->uid);
+	blamed = uid_eq(b->uid, u->uid) && b->forgotten > limit;
 	spin_unlock_bh(&c->lock);
 	return blamed;
 }

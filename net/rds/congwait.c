@@ -251,7 +251,7 @@ void rds_cong_work(struct work_struct *work)
 		cond_resched();
 		spin_lock_bh(&rn->lock);
 	}
-	/* Who is told of a change while it runs is told by the next run: others wait for the end of one. */
+	/* What changes meanwhile is told by the next run: others wait for the end of this one. */
 	while (senders_wake_few(rn) && !work_pending(work)) {
 		spin_unlock_bh(&rn->lock);
 		cond_resched();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Messages on their way out: message.c, path.c, sendq.c, settle.c, underway.c, blame.c.  Included by core.h.
+ * Messages on their way out: message.c, path.c, sendq.c, settle.c, underway.c, blame.c.  Included
+ * by core.h.
  *
  * The structures are guarded by rds_path.lock.
  */

@@ -18,9 +18,8 @@
  *						processes, called "waits", wait for it
  *	rdsusers faults UID ADDR TO PORT	16 sockets write to memory that is not there, as
  *						often as they can
- *	rdsusers writes UID ADDR TO PORT	16 sockets write 256 KiB to memory of a socket that is
- *						bound there, as often as they can, without a limit
- *						on locked memory
+ *	rdsusers writes UID ADDR TO PORT	16 sockets write 256 KiB to memory of a socket that
+ *						is bound there, as often as they can
  *	rdsusers pass UID ADDR TO TIMES		so often a socket sends one message and is closed;
  *						prints the median and p99 of both in us
  */

@@ -140,8 +140,8 @@ void rds_ib_mr_look(struct rds_ib_device *rdev);
 /* Work requests of operations that a queue pair has room for, beside its send ring. */
 #define RDS_IB_OP_WRS		512U
 /*
- * While the device has so many bytes of operations, and two of them, there are no more: what waits in the core takes
- * turns by user, and what the device has goes in front of others' messages.
+ * While the device has so many bytes of operations, and two of them, there are no more: what waits
+ * in the core takes turns by user, and what the device has goes in front of others' messages.
  */
 #define RDS_IB_OP_BYTES		SZ_512K
 /* Work requests given to the device in one call. */

@@ -29,7 +29,7 @@
 #include "ib.h"
 
 #define MR_PAGES_MAX	(RDS_MAX_MSG_SIZE / PAGE_SIZE + 1)
-/* The adapter's owner chooses the last byte of a key.  Half of them always remain to choose from. */
+/* The last byte of a key can be chosen.  Half of its values always remain to choose from. */
 #define MR_KEYS		256
 #define MR_USES_MAX	(MR_KEYS / 2)
 
