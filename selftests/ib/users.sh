@@ -88,6 +88,11 @@ setup_rxe 4
 check "operations of somebody that fail" failing
 check "they are not forgotten with his sockets" again
 check "elsewhere his are executed" elsewhere
-check "large operations of somebody" writing
+# With one processor it is not the link that they wait for.
+if [ "$(nproc)" -gt 1 ]; then
+	check "large operations of somebody" writing
+else
+	ktap_skip "large operations of somebody" "the device is software, and has no processor of its own"
+fi
 over IPv4 here here 10.5.0.1 10.5.0.2 10.5.0.3 10.5.0.4
 ktap_finish
