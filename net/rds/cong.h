@@ -22,7 +22,7 @@ struct rds_sock;
  * @wq: where they wait, exclusively, hence in the order in which they came
  * @nr: their number
  * @node: rds_net.cong_senders, while some of them have yet to be woken
- * @left: so many (rds_net.lock)
+ * @left: so many; none (0 or less) while it is not there (rds_net.lock)
  */
 struct rds_cong_senders {
 	wait_queue_head_t wq;

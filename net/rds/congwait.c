@@ -57,7 +57,7 @@ void rds_cong_senders_wake(struct rds_net *rn, struct rds_cong_senders *s)
 		return;
 	spin_lock_bh(&rn->lock);
 	/* Who sleeps again is behind all who waited before. */
-	s->left = max(list_empty(&s->node) ? 0 : s->left, nr);
+	s->left = max(s->left, nr);
 	if (list_empty(&s->node))
 		list_add_tail(&s->node, &rn->cong_senders);
 	spin_unlock_bh(&rn->lock);

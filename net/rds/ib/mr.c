@@ -43,16 +43,14 @@ MODULE_PARM_DESC(reuse, "keep region objects: 0 never, 1 of hardware, 2 always (
  * @mr: the object
  * @pool: where it belongs
  * @pages: for so many
- * @uses: how often it was registered
  * @key: last byte of its key
- * @had: those that it has had
+ * @had: those that it has had, one for each use
  */
 struct rds_ib_frmr {
 	struct list_head node;
 	struct ib_mr *mr;
 	struct rds_ib_mr_pool *pool;
 	unsigned int pages;
-	unsigned int uses;
 	u8 key;
 	DECLARE_BITMAP(had, MR_KEYS);
 };
@@ -196,11 +194,15 @@ static struct rds_ib_frmr *frmr_get(struct rds_ib_device *rdev, struct rds_mr *m
 		}
 	}
 	pool_count(pool, USED);
-	f->uses++;
 	do
 		f->key = get_random_u8();
 	while (__test_and_set_bit(f->key, f->had));
 	return f;
+}
+
+static unsigned int frmr_uses(const struct rds_ib_frmr *f)
+{
+	return bitmap_weight(f->had, MR_KEYS);
 }
 
 /* The object is invalid: keep it, or free it. */
@@ -209,7 +211,7 @@ static void frmr_put(struct rds_ib_device *rdev, struct rds_ib_frmr *f)
 	struct rds_ib_mr_pool *pool = f->pool;
 	bool kept = false;
 
-	if (frmr_reusable(rdev) && f->pages == pool->pages && f->uses < MR_USES_MAX) {
+	if (frmr_reusable(rdev) && f->pages == pool->pages && frmr_uses(f) < MR_USES_MAX) {
 		spin_lock(&pool->lock);
 		kept = pool->nr_idle < pool->max_idle;
 		if (kept) {

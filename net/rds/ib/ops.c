@@ -350,12 +350,6 @@ static bool op_aligned(const struct rds_op *op)
 	       IS_ALIGNED(op->part[RDS_OP_ATOMIC].raddr, sizeof(u64));
 }
 
-/* The device has the next one when it is through with one. */
-static bool ops_are_several(const struct rds_ib_ops *ops)
-{
-	return !list_empty(&ops->list) && !list_is_singular(&ops->list);
-}
-
 /* 0, -EAGAIN: not now, -EMSGSIZE: never. */
 static int op_room(struct rds_ib_link *l, const struct rds_op *op)
 {
@@ -367,7 +361,8 @@ static int op_room(struct rds_ib_link *l, const struct rds_op *op)
 	spin_lock_bh(&ops->lock);
 	if (wrs > ops->max) {
 		err = -EMSGSIZE;
-	} else if (wrs > ops->room || (ops->bytes >= RDS_IB_OP_BYTES && ops_are_several(ops))) {
+	} else if (wrs > ops->room ||
+		   (ops->bytes >= RDS_IB_OP_BYTES && !list_is_singular(&ops->list))) {
 		ops->waiting = true;
 		err = -EAGAIN;
 	}
