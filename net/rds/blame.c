@@ -9,8 +9,6 @@
  * not forgotten with his sockets.
  */
 #include <linux/jiffies.h>
-#include <linux/sched/mm.h>
-#include <linux/slab.h>
 
 #include "core.h"
 
@@ -52,16 +50,6 @@ static struct rds_blame *blame_of(struct rds_blames *b, kuid_t uid)
 	return least;
 }
 
-/* It is made for what a peer does as well: charged to the namespace. */
-static struct rds_blames *blames_alloc(const struct rds_conn *c)
-{
-	struct mem_cgroup *old = set_active_memcg(c->rn->memcg);
-	struct rds_blames *b = kzalloc(sizeof(*b), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
-
-	set_active_memcg(old);
-	return b;
-}
-
 /**
  * rds_conn_blame() - an operation of a user has cost a link
  * @c: connection
@@ -78,7 +66,7 @@ void rds_conn_blame(struct rds_conn *c, const struct rds_user *u)
 		return;
 	spin_lock_bh(&c->lock);
 	if (!c->blames)
-		WRITE_ONCE(c->blames, blames_alloc(c));
+		WRITE_ONCE(c->blames, rds_net_zalloc(c->rn, sizeof(*c->blames)));
 	if (c->blames) {
 		b = blame_of(c->blames, u->uid);
 		if (!uid_eq(b->uid, u->uid) || b->forgotten < now)

@@ -15,7 +15,6 @@
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -465,11 +464,7 @@ void rds_cong_link_lost(struct rds_conn *c)
 /* Whoever takes it from the link: it is the namespace's. */
 static u8 *cong_alloc(struct rds_conn *c)
 {
-	struct mem_cgroup *old = set_active_memcg(c->rn->memcg);
-	u8 *map = kzalloc(RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
-
-	set_active_memcg(old);
-	return map;
+	return rds_net_zalloc(c->rn, RDS_CONG_MAP_BYTES);
 }
 
 /*

@@ -7,6 +7,8 @@
 #include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include <net/netns/generic.h>
 
 #include "core.h"
@@ -88,6 +90,23 @@ struct mem_cgroup *rds_memcg(const struct net *net)
 	return rds_net(net)->memcg;
 }
 
+/**
+ * rds_net_zalloc() - zeroed memory at the expense of a namespace, for what its peers do
+ * @rn: namespace
+ * @size: bytes
+ *
+ * Context: any.
+ * Return: for kfree(), or NULL.
+ */
+void *rds_net_zalloc(const struct rds_net *rn, size_t size)
+{
+	struct mem_cgroup *old = set_active_memcg(rn->memcg);
+	void *p = kzalloc(size, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+
+	set_active_memcg(old);
+	return p;
+}
+
 static int __net_init init_net_part(struct net *net)
 {
 	struct rds_net *rn = rds_net(net);
@@ -97,6 +116,7 @@ static int __net_init init_net_part(struct net *net)
 	while (!rn->generation)
 		rn->generation = get_random_u32();
 	spin_lock_init(&rn->lock);
+	rds_message_settle_outside(&rn->lock);
 	INIT_LIST_HEAD(&rn->conn_list);
 	INIT_LIST_HEAD(&rn->sockets);
 	rds_users_init(&rn->users);
