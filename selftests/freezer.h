@@ -13,19 +13,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "textfile.h"
+
 #define FREEZER	"/sys/fs/cgroup/rds-freezer"
-
-static inline bool write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok;
-
-	if (fd < 0)
-		return false;
-	ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	close(fd);
-	return ok;
-}
 
 /* False on a kernel that has none. */
 static inline bool freezer_open(void)
@@ -45,12 +35,12 @@ static inline bool freezer_add(pid_t pid)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%d", pid);
-	return write_file(FREEZER "/cgroup.procs", text);
+	return put_text(FREEZER "/cgroup.procs", text);
 }
 
 static inline bool freezer_freeze(bool frozen)
 {
-	return write_file(FREEZER "/cgroup.freeze", frozen ? "1" : "0");
+	return put_text(FREEZER "/cgroup.freeze", frozen ? "1" : "0");
 }
 
 /* Do all that are in it stand still? */

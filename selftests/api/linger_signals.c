@@ -105,7 +105,7 @@ static int uring_timer(void)
 	char *sq;
 	int fd;
 
-	write_file("/proc/sys/kernel/io_uring_disabled", "0");
+	put_text("/proc/sys/kernel/io_uring_disabled", "0");
 	fd = syscall(__NR_io_uring_setup, 4, &p);
 	if (fd < 0)
 		return -1;

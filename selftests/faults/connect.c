@@ -15,22 +15,6 @@
 
 static struct flow flow[2 * SOCKS];
 
-/* SOCKS pairs of sockets: flow[2i] goes from ns 0 to ns 1, flow[2i + 1] back. */
-static int open_flows(const char *a, const char *b)
-{
-	int i, s, t;
-
-	for (i = 0; i < SOCKS; i++) {
-		s = rds_bound(a, 7000 + i);
-		t = rds_bound_in(1, b, 8000 + i);
-		if (s < 0 || t < 0 || rds_connect(s, b, 8000 + i) || rds_connect(t, a, 7000 + i))
-			return -1;
-		flow[2 * i] = (struct flow){ .tx = s, .rx = t };
-		flow[2 * i + 1] = (struct flow){ .tx = t, .rx = s };
-	}
-	return 0;
-}
-
 /* Nothing hangs: every socket can send to its peer, by whatever path. */
 static bool recovers(void)
 {
@@ -170,7 +154,7 @@ static int meet(void *arg)
 	bool used;
 	int ret;
 
-	if (ns_pair() || open_flows(m->a, m->b))
+	if (ns_pair() || flows_open(flow, SOCKS, m->a, m->b))
 		return 1;
 	ret = m->first(m->nth);
 	used = trouble_met();

@@ -11,6 +11,7 @@
 #define FAULT_H
 
 #include "../api/rds_util.h"
+#include "../textfile.h"
 
 #include <dirent.h>
 #include <sys/mount.h>
@@ -34,18 +35,6 @@ static inline int soak_minutes(void)
 } while (0)
 
 static int nth_fd = -1;
-
-static inline bool put_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok;
-
-	if (fd < 0)
-		return false;
-	ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	close(fd);
-	return ok;
-}
 
 static inline bool fault_attr(const char *kind, const char *attr, const char *value)
 {

@@ -132,6 +132,22 @@ static inline bool flows_run(struct flow *f, int nr, __u32 more, int ms)
 	return !left && !bad;
 }
 
+/* @pairs of sockets: f[2i] goes from ns 0 to ns 1, f[2i + 1] back. */
+static inline int flows_open(struct flow *f, int pairs, const char *a, const char *b)
+{
+	int i, s, t;
+
+	for (i = 0; i < pairs; i++) {
+		s = rds_bound(a, 7000 + i);
+		t = rds_bound_in(1, b, 8000 + i);
+		if (s < 0 || t < 0 || rds_connect(s, b, 8000 + i) || rds_connect(t, a, 7000 + i))
+			return -1;
+		f[2 * i] = (struct flow){ .tx = s, .rx = t };
+		f[2 * i + 1] = (struct flow){ .tx = t, .rx = s };
+	}
+	return 0;
+}
+
 #define PATHS 8
 
 /* Paths of all connections of this namespace that are up. */

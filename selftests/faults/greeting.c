@@ -34,22 +34,6 @@ struct meeting {
 	bool own;
 };
 
-static int open_flows(void)
-{
-	int i, s, t;
-
-	for (i = 0; i < SOCKS; i++) {
-		s = rds_bound("10.1.0.1", 7000 + i);
-		t = rds_bound_in(1, "10.1.0.2", 8000 + i);
-		if (s < 0 || t < 0 || rds_connect(s, "10.1.0.2", 8000 + i) ||
-		    rds_connect(t, "10.1.0.1", 7000 + i))
-			return -1;
-		flow[2 * i] = (struct flow){ .tx = s, .rx = t };
-		flow[2 * i + 1] = (struct flow){ .tx = t, .rx = s };
-	}
-	return 0;
-}
-
 /* There is always something to be sent until all paths are up, and then some more. */
 static bool traffic(void)
 {
@@ -77,7 +61,7 @@ static int meet(void *arg)
 
 	flow_max = m->own ? 3000 : 64;
 	flow_min = m->own ? 1000 : 64;
-	if (ns_pair() || open_flows())
+	if (ns_pair() || flows_open(flow, SOCKS, "10.1.0.1", "10.1.0.2"))
 		return WRONG;
 	pongs = counter(flow[0].tx, "pong_nomem");
 	msgs = counter(flow[0].tx, "tcp_rx_nomem");

@@ -36,9 +36,9 @@ known() {
 	[ "$n" -ge $PEERS ]
 }
 
-near() {
+all_charged() {
 	counted=$(($(charged_kb) - charged)) lost=$((before - $(free_kb)))
-	[ $((counted * 2)) -le $((lost * 3)) ] && [ $((lost * 2)) -le $((counted * 3)) ]
+	alike $counted $lost
 }
 
 # Of a socket that has sent just now TCP keeps a page of 32 kB to copy to, which nobody is charged;
@@ -46,7 +46,7 @@ near() {
 near_at_rest() {
 	local counted lost rc
 
-	busywait 20 near
+	busywait 20 all_charged
 	rc=$?
 	note "charged $counted kB, the machine has $lost kB less: $((counted * 1024 / PEERS)) bytes a peer"
 	return $rc

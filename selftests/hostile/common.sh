@@ -65,6 +65,17 @@ keep_pages() {
 	sysctl -qw vm.percpu_pagelist_high_fraction="$1"
 }
 
+# alike A B: neither is more than one and a half of the other
+alike() {
+	[ $(($1 * 2)) -le $(($2 * 3)) ] && [ $(($2 * 2)) -le $(($1 * 3)) ]
+}
+
+# near COUNTED_KB LOST_KB: what counts is what the machine has lost
+near() {
+	note "counted $1 kB, the machine has $2 kB less"
+	alike "$1" "$2"
+}
+
 # What is free, kB; what waits for RCU, or for the debugger, is.
 free_kb() {
 	local low=0 now i

@@ -20,12 +20,6 @@ flood() {
 	end flood
 }
 
-# near COUNTED_KB LOST_KB: neither is more than one and a half of the other
-near() {
-	note "counted $1 kB, the machine has $2 kB less"
-	[ $(($1 * 2)) -le $(($2 * 3)) ] && [ $(($2 * 2)) -le $(($1 * 3)) ]
-}
-
 # queue PORT COUNT SIZE [PAD]: a receive queue, against what its socket is charged
 queue() {
 	local before counted rc

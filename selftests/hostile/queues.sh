@@ -16,11 +16,6 @@ SMALL=16		# of those get empty messages
 COUNT=70
 SIZE=60000
 
-near() {
-	note "counted $1 kB, the machine has $2 kB less"
-	[ $(($1 * 2)) -le $(($2 * 3)) ] && [ $(($2 * 2)) -le $(($1 * 3)) ]
-}
-
 # What the sockets of the protocol are charged, all of them.
 charged_kb() {
 	awk '$1 == "RDS" { print $4 * 4 }' /proc/net/protocols

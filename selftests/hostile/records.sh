@@ -20,13 +20,13 @@ forgotten() {
 	busywait 60 eval '! n3 "$BIN/rds-info" --json -n | grep -q remote_addr'
 }
 
-near() {
+remembered() {
 	local counted=$(($(counter n3 conn_expired) - expired)) lost=$((before - $(free_kb)))
 
 	note "$counted records, the machine has $lost kB less"
 	[ "$counted" -ge $PEERS ] || return 1
 	counted=$((PEERS * RECORD >> 10))
-	[ $((counted * 2)) -le $((lost * 3)) ] && [ $((lost * 2)) -le $((counted * 3)) ]
+	alike $counted $lost
 }
 
 ktap_header
@@ -46,6 +46,6 @@ before=$(free_kb)
 expired=$(counter n3 conn_expired)
 check "$PEERS addresses come and go" went
 check "their connections are given up" forgotten
-check "a record of each is left, and costs what is said" near
+check "a record of each is left, and costs what is said" remembered
 keep_pages 0
 ktap_finish

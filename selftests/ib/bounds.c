@@ -14,17 +14,14 @@ FIXTURE(bounds)
 {
 	struct peer *p;
 	int fd, stuck;
-	unsigned long peer_bytes, allocation, links, ring;
+	struct limits was;
 };
 
 FIXTURE_SETUP(bounds)
 {
 	int small = 8192;
 
-	self->peer_bytes = get_sysctl("max_peer_bytes");
-	self->allocation = get_sysctl("ib/max_recv_allocation");
-	self->links = get_sysctl("ib/max_link_allocation");
-	self->ring = get_sysctl("ib/max_recv_wr");
+	self->was = limits_now();
 	self->p = calloc(1, sizeof(*self->p));
 	self->fd = rds_bound(B4, PORT);
 	ASSERT_FD(self->fd);
@@ -35,10 +32,7 @@ FIXTURE_SETUP(bounds)
 
 FIXTURE_TEARDOWN(bounds)
 {
-	set_sysctl("max_peer_bytes", self->peer_bytes);
-	set_sysctl("ib/max_recv_allocation", self->allocation);
-	set_sysctl("ib/max_link_allocation", self->links);
-	set_sysctl("ib/max_recv_wr", self->ring);
+	limits_restore(&self->was);
 	peer_close(self->p);
 	free(self->p);
 	close(self->fd);
@@ -107,7 +101,7 @@ TEST_F_TIMEOUT(bounds, reader__who_never_reads_what_we_send, 100)
 			break;
 	TH_LOG("%d messages are for him", i);
 	ASSERT_LT(500, i);
-	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", self->links));
+	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", self->was.links));
 	ASSERT_EQ(100, send_to(self->fd, A4, PORT, data, 100, 0));
 	EXPECT_TRUE(WAIT_UNTIL(!outq(self->fd)));
 	EXPECT_EQ(100, recv_wait(from, data, 100));
@@ -207,7 +201,7 @@ TEST_F(bounds, links__memory)
 	__s64 conns, limit, refused;
 	struct priv4 d;
 
-	ASSERT_LT(10000, self->links);
+	ASSERT_LT(10000, self->was.links);
 	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", 100));
 	conns = counter(self->fd, "conn_created");
 	limit = counter(self->fd, "ib_link_limit");
@@ -220,7 +214,7 @@ TEST_F(bounds, links__memory)
 	/* also counts links that we dial: to peers of tests before this one */
 	EXPECT_LT(limit, counter(self->fd, "ib_link_limit"));
 	peer_close(self->p);
-	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", self->links));
+	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", self->was.links));
 	EXPECT_EQ(0, peer_connect(self->p, B4));
 }
 
@@ -241,7 +235,7 @@ TEST_F(bounds, links__dialled)
 	/* it did not even ask */
 	EXPECT_EQ(refused, counter(self->fd, "ib_connect_refused"));
 	EXPECT_EQ(-1, recv(to, in, sizeof(in), MSG_DONTWAIT));
-	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", self->links));
+	ASSERT_EQ(0, set_sysctl("ib/max_link_allocation", self->was.links));
 	EXPECT_EQ(4, recv_wait(to, in, sizeof(in)));
 	EXPECT_EQ(0, memcmp(in, "room", 4));
 	close(to);

@@ -5,6 +5,7 @@
  * is counted is compared with the memory that is free.  Within half of it, both ways.
  */
 #include "flood.h"
+#include "../meminfo.h"
 
 #include <linux/sock_diag.h>
 
@@ -12,7 +13,7 @@ FIXTURE(counted)
 {
 	struct peer *p;
 	int fd, stuck;
-	unsigned long peer_bytes, allocation, links, ring;
+	struct limits was;
 };
 
 /*
@@ -31,10 +32,7 @@ static void keep_pages(const char *fraction)
 FIXTURE_SETUP(counted)
 {
 	keep_pages("100000");
-	self->peer_bytes = get_sysctl("max_peer_bytes");
-	self->allocation = get_sysctl("ib/max_recv_allocation");
-	self->links = get_sysctl("ib/max_link_allocation");
-	self->ring = get_sysctl("ib/max_recv_wr");
+	self->was = limits_now();
 	self->p = calloc(1, sizeof(*self->p));
 	self->fd = rds_bound(B4, PORT);
 	ASSERT_FD(self->fd);
@@ -45,28 +43,12 @@ FIXTURE_SETUP(counted)
 
 FIXTURE_TEARDOWN(counted)
 {
-	set_sysctl("max_peer_bytes", self->peer_bytes);
-	set_sysctl("ib/max_recv_allocation", self->allocation);
-	set_sysctl("ib/max_link_allocation", self->links);
-	set_sysctl("ib/max_recv_wr", self->ring);
+	limits_restore(&self->was);
 	peer_close(self->p);
 	free(self->p);
 	close(self->fd);
 	close(self->stuck);
 	keep_pages("0");
-}
-
-static long mem_available_now(void)
-{
-	FILE *f = fopen("/proc/meminfo", "r");
-	char line[128];
-	long kb = 0;
-
-	while (f && !kb && fgets(line, sizeof(line), f))
-		sscanf(line, "MemAvailable: %ld", &kb);
-	if (f)
-		fclose(f);
-	return kb;
 }
 
 /* What is on its way through the device, or waits for RCU, is free in a moment. */

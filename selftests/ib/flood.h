@@ -143,6 +143,29 @@ static inline unsigned long get_sysctl(const char *name)
 	return v;
 }
 
+/* What a test changes, and gives back. */
+struct limits {
+	unsigned long peer_bytes, allocation, links, ring;
+};
+
+static inline struct limits limits_now(void)
+{
+	return (struct limits){
+		.peer_bytes = get_sysctl("max_peer_bytes"),
+		.allocation = get_sysctl("ib/max_recv_allocation"),
+		.links = get_sysctl("ib/max_link_allocation"),
+		.ring = get_sysctl("ib/max_recv_wr"),
+	};
+}
+
+static inline void limits_restore(const struct limits *was)
+{
+	set_sysctl("max_peer_bytes", was->peer_bytes);
+	set_sysctl("ib/max_recv_allocation", was->allocation);
+	set_sysctl("ib/max_link_allocation", was->links);
+	set_sysctl("ib/max_recv_wr", was->ring);
+}
+
 /* Messages for the socket that is not read, until some have no room. */
 static inline bool fill_stuck(struct peer *p, struct flood *f, int fd)
 {

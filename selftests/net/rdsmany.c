@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "../meminfo.h"
 #include "../traffic_sock.h"
 
 #define MAX_SOCKS	4000
@@ -148,20 +149,6 @@ static int answerer(int ready)
 	return 0;
 }
 
-static long mem_available(void)
-{
-	FILE *f = fopen("/proc/meminfo", "r");
-	char line[128];
-	long kb = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemAvailable: %ld", &kb) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return kb;
-}
-
 static unsigned long collect(bool all)
 {
 	unsigned long n = 0;
@@ -179,7 +166,7 @@ static unsigned long collect(bool all)
 static int asker(void)
 {
 	unsigned long want = pairs() * rounds, got = 0;
-	long before = mem_available(), least = before, now;
+	long before = mem_available_now(), least = before, now;
 	double start = ts_now();
 	unsigned int s, p, r;
 	struct msg m = { 0 };
@@ -195,7 +182,7 @@ static int asker(void)
 				m = (struct msg){ .from = s, .to = p, .number = r };
 				put(fds[s], &peers[p], &m);
 			}
-			now = mem_available();
+			now = mem_available_now();
 			least = now < least ? now : least;
 		}
 		got += collect(false);
