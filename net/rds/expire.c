@@ -355,7 +355,7 @@ static bool conn_give_up(struct rds_conn *c, unsigned long age, bool pressed)
 		return false;
 	/* Before links and senders have to wait.  Without memory it is forgotten. */
 	if (answered)
-		g = kzalloc(sizeof(*g), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		g = rds_net_zalloc(c->rn, sizeof(*g));
 	if (!conn_close_if_idle(c, answered, age)) {
 		kfree(g);
 		return false;

@@ -3,11 +3,12 @@
 # vm: nodes=1 modules=rds_tcp,veth,bridge timeout=240 ref=0 lanes=debian
 # What peers make a namespace hold is charged to the memory control group that made it, whoever
 # allocates: thousands of addresses connect, and each costs a connection, a path, a congestion map
-# and a TCP socket, all made by the kernel's threads.
+# and a TCP socket, all made by the kernel's threads.  So is what they send of messages that they do not end.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
 
 MB=600
 PEERS=2000
+HOARDERS=40		# of 1 MiB each
 
 # In the group: the namespaces, and who connects.
 join() {
@@ -52,6 +53,20 @@ near_at_rest() {
 	return $rc
 }
 
+# RDS has all of it: nothing is left with TCP.  The program itself costs a quarter of that.
+in_part() {
+	local was now
+
+	n3 sysctl -qw net.rds.max_peer_bytes=$((3 * HOARDERS << 19))
+	was=$(charged_kb)
+	program hoard n1 room.py hoard fd00::1: fd00:1::ffff 7100 $HOARDERS
+	busywait 60 said hoard hoarding || { show_file "$T/hoard"; return 1; }
+	now=$(charged_kb)
+	note "$((now - was)) kB more are charged"
+	end hoard
+	[ $((now - was)) -ge $((HOARDERS << 10)) ]
+}
+
 freed() {
 	[ $(($(charged_kb) - charged)) -lt $((most / 4)) ]
 }
@@ -74,6 +89,7 @@ check "$PEERS addresses connect" connected
 check "they are known" known
 check "what they cost is charged to the group that made the namespace" near_at_rest
 most=$(($(charged_kb) - charged))
+check "so are $HOARDERS messages that were received in part" in_part
 end crowd
 n3 sysctl -qw net.rds.idle_conn_timeout_ms=1000 net.rds.max_conns=1
 cleanup

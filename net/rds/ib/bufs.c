@@ -26,12 +26,12 @@ int rds_ib_bufs_init(struct rds_ib_bufs *b, struct ib_device *dev, u32 nr, u32 s
 	b->size = size;
 	b->per_page = PAGE_SIZE / size;
 	want = DIV_ROUND_UP(nr, b->per_page);
-	b->pages = kvcalloc(want, sizeof(*b->pages), GFP_KERNEL);
-	b->dma = kvcalloc(want, sizeof(*b->dma), GFP_KERNEL);
+	b->pages = kvcalloc(want, sizeof(*b->pages), GFP_KERNEL_ACCOUNT);
+	b->dma = kvcalloc(want, sizeof(*b->dma), GFP_KERNEL_ACCOUNT);
 	if (!b->pages || !b->dma)
 		return -ENOMEM;
 	for (; b->nr_pages < want; b->nr_pages++) {
-		void *page = (void *)get_zeroed_page(GFP_KERNEL);
+		void *page = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 		u64 dma;
 
 		if (!page)

@@ -20,6 +20,7 @@
  * verdict; then the poll work does nothing more, and everything is taken apart.  What arrived and
  * was not delivered was not acknowledged either.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "ib.h"
@@ -389,6 +390,18 @@ bool rds_ib_link_room(const struct rds_ib_device *rdev)
 	return false;
 }
 
+/* Rings, buffers and queues. */
+static int rds_ib_link_make(struct rds_ib_link *l, u32 sends, u32 recvs, u32 ops)
+{
+	int err = rds_ib_rx_init(l, recvs);
+
+	if (!err)
+		err = rds_ib_make_cqs(l, sends + ops, recvs + RDS_IB_EXTRA_WR);
+	if (!err)
+		err = rds_ib_fit_qp(l, &sends, ops, recvs + RDS_IB_EXTRA_WR);
+	return err ?: rds_ib_tx_init(l, sends);
+}
+
 /**
  * rds_ib_link_setup() - make queues and rings, and post receive buffers
  * @l: link with a device; handler lock held
@@ -403,6 +416,7 @@ int rds_ib_link_setup(struct rds_ib_link *l)
 	u32 sends = rds_ib_ring_size(l->rdev, READ_ONCE(rds_ib_sysctl_max_send_wr), ops);
 	u32 recvs = rds_ib_ring_size(l->rdev, READ_ONCE(rds_ib_sysctl_max_recv_wr),
 				     RDS_IB_EXTRA_WR);
+	struct mem_cgroup *old;
 	int err;
 
 	err = rds_ib_link_charge(l, sends, recvs, ops);
@@ -410,13 +424,9 @@ int rds_ib_link_setup(struct rds_ib_link *l)
 		return err;
 	/* As many as it has when memory is short. */
 	rds_ib_credit_init(&l->credit, min(recvs, RDS_IB_OWN_BUFFERS));
-	err = rds_ib_rx_init(l, recvs);
-	if (!err)
-		err = rds_ib_make_cqs(l, sends + ops, recvs + RDS_IB_EXTRA_WR);
-	if (!err)
-		err = rds_ib_fit_qp(l, &sends, ops, recvs + RDS_IB_EXTRA_WR);
-	if (!err)
-		err = rds_ib_tx_init(l, sends);
+	old = set_active_memcg(rds_memcg(rds_path_net(l->ib->path)));
+	err = rds_ib_link_make(l, sends, recvs, ops);
+	set_active_memcg(old);
 	if (err)
 		return err;
 	rds_ib_refill(l, GFP_KERNEL);
@@ -476,8 +486,10 @@ void rds_ib_link_fail(struct rds_ib_link *l)
 
 static struct rds_ib_link *rds_ib_link_alloc(struct rds_ib_path *ib, u32 epoch)
 {
-	struct rds_ib_link *l = kvzalloc(sizeof(*l), GFP_KERNEL);
+	struct mem_cgroup *old = set_active_memcg(rds_memcg(rds_path_net(ib->path)));
+	struct rds_ib_link *l = kvzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
 
+	set_active_memcg(old);
 	if (!l)
 		return NULL;
 	l->ib = ib;

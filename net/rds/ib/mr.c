@@ -149,7 +149,7 @@ static struct rds_ib_frmr *frmr_new(struct rds_ib_device *rdev, struct rds_ib_mr
 		f = frmr_idle(pool);
 		return f ?: ERR_PTR(-EAGAIN);
 	}
-	f = kzalloc(sizeof(*f), GFP_KERNEL);
+	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
 	err = -ENOMEM;
 	if (!f)
 		goto err_nr;

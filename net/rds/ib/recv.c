@@ -536,7 +536,7 @@ int rds_ib_rx_init(struct rds_ib_link *l, u32 nr)
 	u32 size = rds_ib_ring_init(&l->rx.ring, nr);
 
 	l->rx.target = min(nr, RDS_IB_FIRST_TARGET);
-	l->rx.bufs = kvcalloc(size, sizeof(*l->rx.bufs), GFP_KERNEL);
+	l->rx.bufs = kvcalloc(size, sizeof(*l->rx.bufs), GFP_KERNEL_ACCOUNT);
 	if (!l->rx.bufs)
 		return -ENOMEM;
 	return rds_ib_bufs_init(&l->rx.hdrs, l->rdev->dev, size, roundup_pow_of_two(RDS_HDR_LEN),

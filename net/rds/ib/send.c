@@ -513,8 +513,8 @@ int rds_ib_tx_init(struct rds_ib_link *l, u32 nr)
 	u32 size = rds_ib_ring_init(&l->tx.ring, nr);
 
 	l->tx.ack_cqe.done = rds_ib_ack_done;
-	l->tx.slots = kvcalloc(size, sizeof(*l->tx.slots), GFP_KERNEL);
-	l->tx.batch = kvcalloc(RDS_IB_BATCH, sizeof(*l->tx.batch), GFP_KERNEL);
+	l->tx.slots = kvcalloc(size, sizeof(*l->tx.slots), GFP_KERNEL_ACCOUNT);
+	l->tx.batch = kvcalloc(RDS_IB_BATCH, sizeof(*l->tx.batch), GFP_KERNEL_ACCOUNT);
 	if (!l->tx.slots || !l->tx.batch)
 		return -ENOMEM;
 	return rds_ib_bufs_init(&l->tx.bufs, l->rdev->dev, size + 1, RDS_IB_TX_BUF,

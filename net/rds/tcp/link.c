@@ -524,7 +524,7 @@ unsigned long rds_tcp_stop(struct rds_path *p, bool abort)
 	WRITE_ONCE(tp->wanted, false);
 	tp->tx_starved = false;
 	rds_tcp_tx_reset(tp);
-	rds_tcp_rx_reset(tp);
+	rds_tcp_rx_reset(tp, sock ? sock->sk : NULL);
 	if (sock)
 		rds_tcp_reset_sock(sock);
 	/* If the core gave up an adoption it still has to know what is parked. */

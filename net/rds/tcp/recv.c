@@ -17,7 +17,8 @@
  * If memory is short, reading stops where it is, TCP keeps the data, and the path's
  * retry work goes on.  It never stops for a receiver that does not read.
  *
- * Messages received in part are charged to the namespace, up to a bound.  Above it only the
+ * Messages received in part are charged to the namespace, up to a bound, and to the TCP socket,
+ * which stands for its memory control group.  Above that only the
  * oldest of them is received further, so there is always one that can be completed; and if its
  * peer takes too long over it, the link is dropped, without loss: what is not complete was
  * not acknowledged.
@@ -69,11 +70,13 @@ struct rds_tcp_piece {
 /**
  * struct rds_tcp_pass - one receive pass
  * @tp: path
+ * @sk: its socket, locked
  * @batch: what is delivered with one wake-up
  * @forced: the last one: what TCP has must be taken now or never
  */
 struct rds_tcp_pass {
 	struct rds_tcp_path *tp;
+	struct sock *sk;
 	struct rds_rx_batch batch;
 	bool forced;
 };
@@ -290,13 +293,25 @@ static struct rds_tcp_net *rds_tcp_path_net(const struct rds_tcp_path *tp)
 	return rds_tcp_net(rds_path_net(tp->path));
 }
 
+/* Until the message is whole, and counts where it is read. */
+static bool rds_tcp_charge_sock(struct rds_tcp_rx *rx, struct sock *sk, u32 size)
+{
+	int lacks = (int)size - sk->sk_forward_alloc;
+
+	if (lacks > 0 && !__sk_mem_schedule(sk, lacks, SK_MEM_RECV))
+		return false;
+	sk_mem_charge(sk, size);
+	rx->on_sock += size;
+	return true;
+}
+
 /* @size bytes of memory more for a message that will not be complete with them. */
 static int rds_tcp_charge(struct rds_tcp_pass *pass, u32 size)
 {
 	struct rds_tcp_path *tp = pass->tp;
 	struct rds_tcp_net *rn = rds_tcp_path_net(tp);
 	u32 held = tp->rx.inc->truesize + size;
-	bool ok;
+	bool ok, must;
 
 	/* What was charged in vain, for lack of memory, counts now. */
 	if (held <= tp->rx.charged)
@@ -304,8 +319,13 @@ static int rds_tcp_charge(struct rds_tcp_pass *pass, u32 size)
 	size = held - tp->rx.charged;
 	spin_lock_bh(&rn->partial_lock);
 	/* Not if others than TCP's hold it all: then there would be none to be completed. */
-	ok = rds_path_charge(tp->path, size, pass->forced || list_empty(&rn->partials) ||
-			     list_is_first(&tp->partial_node, &rn->partials));
+	must = pass->forced || list_empty(&rn->partials) ||
+	       list_is_first(&tp->partial_node, &rn->partials);
+	ok = rds_path_charge(tp->path, size, must);
+	if (ok && !rds_tcp_charge_sock(&tp->rx, pass->sk, size) && !must) {
+		rds_path_uncharge(tp->path, size);
+		ok = false;
+	}
 	if (ok && list_empty(&tp->partial_node)) {
 		list_add_tail(&tp->partial_node, &rn->partials);
 		tp->partial_since = jiffies;
@@ -317,7 +337,8 @@ static int rds_tcp_charge(struct rds_tcp_pass *pass, u32 size)
 	return 0;
 }
 
-static void rds_tcp_uncharge(struct rds_tcp_path *tp)
+/* @sk is locked. */
+static void rds_tcp_uncharge(struct rds_tcp_path *tp, struct sock *sk)
 {
 	struct rds_tcp_net *rn = rds_tcp_path_net(tp);
 
@@ -327,7 +348,9 @@ static void rds_tcp_uncharge(struct rds_tcp_path *tp)
 	list_del_init(&tp->partial_node);
 	spin_unlock_bh(&rn->partial_lock);
 	rds_path_uncharge(tp->path, tp->rx.charged);
+	sk_mem_uncharge(sk, tp->rx.on_sock);
 	tp->rx.charged = 0;
+	tp->rx.on_sock = 0;
 }
 
 /* Others wait for memory: is the oldest partial message one that its peer leaves us with? */
@@ -418,7 +441,7 @@ static void rds_tcp_rx_done(struct rds_tcp_pass *pass)
 	struct rds_tcp_rx *rx = &tp->rx;
 	struct rds_incoming *inc = rx->inc;
 
-	rds_tcp_uncharge(tp);
+	rds_tcp_uncharge(tp, pass->sk);
 	rx->inc = NULL;
 	rx->big = NULL;
 	rx->data = NULL;
@@ -510,7 +533,7 @@ static bool rds_tcp_rx_paused(struct rds_tcp_path *tp, int err)
 void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk, bool forced)
 {
 	struct rds_tcp_path *first = rds_path_priv(rds_path_first(tp->path));
-	struct rds_tcp_pass pass = { .tp = tp, .forced = forced };
+	struct rds_tcp_pass pass = { .tp = tp, .sk = sk, .forced = forced };
 	read_descriptor_t desc = { .arg.data = &pass, .count = 1 };
 
 	if (tp->rx.dead || !tp->up || (tp->rx.waits && !forced))
@@ -565,12 +588,17 @@ void rds_tcp_data_ready(struct sock *sk)
 /**
  * rds_tcp_rx_reset() - forget the partial message
  * @tp: path whose callbacks do not run
+ * @sk: the socket by which it came, not locked; NULL if there was none
  */
-void rds_tcp_rx_reset(struct rds_tcp_path *tp)
+void rds_tcp_rx_reset(struct rds_tcp_path *tp, struct sock *sk)
 {
 	struct rds_tcp_rx *rx = &tp->rx;
 
-	rds_tcp_uncharge(tp);
+	if (sk) {
+		lock_sock(sk);
+		rds_tcp_uncharge(tp, sk);
+		release_sock(sk);
+	}
 	tp->evicted = false;
 	if (rx->inc)
 		rds_inc_put(rx->inc);

@@ -153,6 +153,7 @@ struct rds_tcp_inc;
  * @starved: reading stopped for lack of memory, something is left in TCP's queue
  * @waits: nothing is read yet, see turn.c; cleared without the lock
  * @charged: memory of @inc charged to the namespace
+ * @on_sock: what of it is charged to the socket, too
  * @pauses: retries without success, for their distance
  * @dead: the peer broke the protocol: nothing is read any more
  */
@@ -163,6 +164,7 @@ struct rds_tcp_rx {
 	struct rds_tcp_inc *big;
 	u64 first;
 	u32 charged;
+	u32 on_sock;
 	u8 pauses;
 	bool starved;
 	bool waits;
@@ -405,7 +407,7 @@ void rds_tcp_tx_reset(struct rds_tcp_path *tp);
 /* recv.c */
 void rds_tcp_data_ready(struct sock *sk);
 void rds_tcp_read(struct rds_tcp_path *tp, struct sock *sk, bool forced);
-void rds_tcp_rx_reset(struct rds_tcp_path *tp);
+void rds_tcp_rx_reset(struct rds_tcp_path *tp, struct sock *sk);
 
 /* info.c */
 extern const struct rds_stat_desc rds_tcp_stat_desc;
