@@ -38,6 +38,7 @@ enum rds_who {
  * @ref: sockets, connections and shares (rds_users.lock); not of the administrator, who is always
  *	there
  * @spilled: bytes of his sockets' queues that are above their limits (room.c)
+ * @uncharged: bytes of his sockets' queues that the kernel refused to charge
  * @orphans: rds_orphan.user_node, the first to be closed first (rds_orphans.lock)
  * @nr_orphans: what they count (rds_orphans.lock)
  */
@@ -48,6 +49,7 @@ struct rds_user {
 	kuid_t uid;
 	unsigned int ref;
 	atomic_long_t spilled;
+	atomic_long_t uncharged;
 	struct list_head orphans;
 	unsigned int nr_orphans;
 };

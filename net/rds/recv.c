@@ -100,13 +100,16 @@ void rds_inc_put(struct rds_incoming *inc)
 
 /* ---- memory of the socket (rx.lock held) -------------------------------------- */
 
-/* Charge the socket, and through it its cgroup.  A refusal is counted, not obeyed. */
+/* Charge the socket, and through it its cgroup.  If that is refused its user answers for it. */
 static bool rx_charge(struct sock *sk, int size)
 {
-	rds_sk(sk)->rx.mem += size;
+	struct rds_sock *rs = rds_sk(sk);
+
+	rs->rx.mem += size;
 	if (size > sk->sk_forward_alloc &&
 	    !__sk_mem_schedule(sk, size - sk->sk_forward_alloc, SK_MEM_RECV)) {
 		rds_stat_inc(recv_uncharged);
+		atomic_long_add(size, &rs->user->uncharged);
 		return false;
 	}
 	sk_mem_charge(sk, size);
@@ -116,9 +119,13 @@ static bool rx_charge(struct sock *sk, int size)
 
 static void rx_uncharge(struct sock *sk, int size, bool charged)
 {
-	rds_sk(sk)->rx.mem -= size;
-	if (!charged)
+	struct rds_sock *rs = rds_sk(sk);
+
+	rs->rx.mem -= size;
+	if (!charged) {
+		atomic_long_sub(size, &rs->user->uncharged);
 		return;
+	}
 	atomic_sub(size, &sk->sk_rmem_alloc);
 	sk_mem_uncharge(sk, size);
 }

@@ -42,18 +42,15 @@ u64 rds_rx_limit(const struct rds_sock *rs)
 /**
  * rds_rx_has_room() - does a message fit into the socket's own queue?
  * @rs: socket, rx.lock held; rx.mem has the message already, rx.bytes and rx.nr have not
- * @charged: it is charged; without that the receive buffer itself is the limit, for payload, and
- *	twice that for memory
- *
- * The first one always does.
+ * @charged: it is charged.  If not, all sockets of its user may have twice this one's buffer
+ *	in that way: he may have very many
  */
 bool rds_rx_has_room(const struct rds_sock *rs, bool charged)
 {
-	u64 mem = charged ? rds_rx_limit(rs) : 2 * (u64)rds_rcvbuf(rs);
-
 	lockdep_assert_held(&rs->rx.lock);
-	return !rs->rx.nr ||
-	       (rs->rx.mem <= mem && (charged || rs->rx.bytes <= rds_rcvbuf(rs)));
+	if (charged)
+		return rs->rx.mem <= rds_rx_limit(rs);
+	return atomic_long_read(&rs->user->uncharged) <= 2 * (long)rds_rcvbuf(rs);
 }
 
 /**

@@ -3,16 +3,17 @@
 # vm: nodes=1 modules=rds_tcp,veth,bridge timeout=300 ref=0 memory=640 lanes=debian
 # All receive queues together may cost 3/32 of memory.  Many peers fill many sockets that nobody
 # reads, until the kernel refuses to charge more; what it has charged by then is what the machine
-# has lost.  Above that each other socket has its receive buffer, or twice as much memory, and that is
-# all it gets: the loss is compared with that.
+# has lost.  Above that all other sockets of a user have twice a receive buffer together, and his part of
+# max_peer_bytes; a user who has nothing yet still gets the same.  The loss is compared with that.
 . "${SELFTESTS:-$(dirname "$0")/..}/hostile/common.sh"
+. "$SELFTESTS/hostile/hogs.sh"
 
 # 10.1.0.3 is the victim.  In small memory, of which little has to be filled; and each sends less
 # than a queue may cost by itself, which is sixteen times its buffer.
 BUFFER=1048576
-PEERS=88
-OTHERS=40		# of these find memory used up
-SMALL=16		# of those get empty messages
+PEERS=72
+OTHERS=24		# of these find memory used up
+BOUND=16777216		# max_peer_bytes
 COUNT=70
 SIZE=60000
 
@@ -44,24 +45,39 @@ filled() {
 	near "$charged" "$lost" && near $(($(mem_kb MemTotal) * 3 / 32)) "$charged"
 }
 
-# others ID NUMBER EACH: what is above the limit is charged to nobody, so what is compared is what
-# each of so many may have
-others() {
+# What links cost by which all this comes, kB: to ports that nobody has.
+links_cost() {
+	local before
+
+	before=$(free_kb)
+	deluge nobody $PEERS $((PEERS + OTHERS)) || return 1
+	cost=$((before - $(free_kb)))
+	note "$cost kB for $OTHERS links"
+}
+
+# beyond FLOOD LINKS SHARE: what is above the limit is charged to nobody, so what is lost by FLOOD, but for so
+# many links, is compared with SHARE bytes of the bound, and what a user may have besides
+beyond() {
 	local before charged dropped
 
 	dropped=$(counter n3 recv_drop_full)
 	before=$(free_kb)
 	charged=$(charged_kb)
-	deluge "$1" "$sent" $((sent + $2)) || return 1
+	"$1" || return 1
 	note "charged $charged kB before, $(charged_kb) kB now"
-	[ "$(counter n3 recv_drop_full)" -gt "$dropped" ] || return 1
-	near $(($2 * $3 >> 10)) $((before - $(free_kb)))
+	busywait 30 counted recv_drop_full "$dropped" 1 || { note "nothing is dropped"; return 1; }
+	near $((($3 + BUFFER) >> 10)) $((before - $(free_kb) - cost * $2 / OTHERS))
 }
 
-small() {
-	local COUNT=12000 SIZE=0
+others() {
+	deluge others "$sent" $((sent + OTHERS))
+}
 
-	others small $SMALL $((2 * BUFFER))
+# Nobody is asked for the port of a message that does not come: empty ones.
+another() {
+	program flood n1 spill.py flood 10.1.0.1 10.1.0.3 7900 80000 0
+	busywait 120 said flood '^sent' || { show_file "$T/flood"; return 1; }
+	end flood
 }
 
 # What each socket and processor keeps to itself is less.
@@ -73,21 +89,25 @@ ktap_header
 keep_pages 100000
 setup_hostile
 ip -n n3 route add 10.0.0.0/24 dev eth0
-printf 'addr add 10.0.0.%d/32 dev eth0\n' $(seq 0 $((PEERS - 1))) | ip -n n1 -batch -
+printf 'addr add 10.0.0.%d/32 dev eth0\n' $(seq 0 $((PEERS + OTHERS - 1))) | ip -n n1 -batch -
 # What one queue has above its own limit is another bound's.
-n3 sysctl -qw net.rds.max_peer_bytes=2097152
+n3 sysctl -qw net.rds.max_peer_bytes=$BOUND
 program hogs n3 spill.py hogs 10.1.0.3 7000 $PEERS $((BUFFER / 2))
 busywait 30 said hogs '^bound' || { show_file "$T/hogs"; lib_die "no sockets"; }
+hog another 7900 1001 $((BUFFER / 2)) || lib_die "no socket of another user"
 uncharged=$(counter n3 recv_uncharged)
 before=$(free_kb)
+check "what links cost by themselves" links_cost
 check "many queues are filled until no more can be charged" fill
 check "what is charged is 3/32 of memory, and what the machine has lost" filled
-check "other sockets have their receive buffers, and no more" others others $((OTHERS - SMALL)) $BUFFER
-check "others have twice that for empty messages" small
+# Of the bound one user has never more than half, and the next one a third of what is left.
+check "all others of that user have twice a buffer and half of the bound" beyond others $OTHERS $((BOUND / 2))
+check "another user has as much, and a third of what is left" beyond another 1 $((BOUND / 6))
+end_hog another
 end hogs
 check "all of it is given back" busywait 30 given_back
 end many
+end nobody
 end others
-end small
 keep_pages 0
 ktap_finish

@@ -119,8 +119,15 @@ def deluge(prefix, victim, port, first, last, count, size, until=""):
         stay.append(s)
         if until and count_of(until) > before:
             break
-    say("sent", int(first) + len(stay), "closed", sum(not swallow(s) for s in stay))
-    select.select([], [], [], 600)
+    # each port that got full was told to all, and what is unread here pins pages
+    closed = set()
+    while readable := select.select([s for s in stay if s not in closed], [], [], 1)[0]:
+        closed.update(s for s in readable if not swallow(s))
+    say("sent", int(first) + len(stay), "closed", len(closed))
+    while True:
+        for s in select.select([s for s in stay if s not in closed], [], [], 600)[0]:
+            if not swallow(s):
+                closed.add(s)
 
 
 def crowd(prefix, victim, count):
