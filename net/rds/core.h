@@ -421,6 +421,7 @@ struct rds_path {
  * @peer_gen: generation of the peer's instance, 0 = unknown
  * @want_paths: path count announced by the peer, 0 = unknown
  * @peer_sport_idx: peer encodes the path in its source port
+ * @ports_changed: it says so, but somebody on the way changes them
  * @greeted: epoch of the link of path 0 by which a handshake pong came
  * @greeted_gen: @peer_gen of then
  * @told: epoch of the link of path 0 by which @peer_gen was told
@@ -488,7 +489,7 @@ struct rds_conn {
 	bool fmap_doubt;
 	u32 peer_gen;
 	u32 want_paths;
-	bool peer_sport_idx;
+	bool peer_sport_idx, ports_changed;
 	u32 greeted, greeted_gen, told;
 	enum rds_peer_kind kind;
 	u32 who_gen, who_name;

@@ -63,6 +63,7 @@
 	X(recv_drop_ping_disabled)		\
 	X(recv_handshake)			\
 	X(recv_handshake_ignored)		\
+	X(recv_handshake_disbelieved)		\
 	X(recv_ext_unknown)			\
 	X(recv_uncharged)			\
 	X(recv_spilled)				\

@@ -229,7 +229,7 @@ def misplaced(source, victim, port):
     number = [struct.pack("=I", i) for i in range(3)]
     announce = struct.pack(">BHBB11x", 5, 8, 8, 0)
     s = dial(source, victim, 40003)
-    s.sendall(header(50, 4, 9, int(port)) + number[0] + header(51, 0, 1, 0)[:32] + announce)
+    s.sendall(header(50, 4, 9, int(port)) + number[0] + header(51, 0, 0, 1)[:32] + announce)
     s.settimeout(10)
     try:
         while s.recv(65536):
@@ -248,6 +248,31 @@ def misplaced(source, victim, port):
                   number[2])
     read_frames(three, 1)
     say("kept" if swallow(zero) and swallow(three) else "dropped again")
+    time.sleep(600)
+
+
+def rewritten(source, victim, port):
+    """Ports tell the path, it says, but its path 0 comes from another path's: somebody has changed them."""
+    number = [struct.pack("=I", i) for i in range(4)]
+    announce = struct.pack(">BHBB11x", 5, 8, 8, 0)
+    port = int(port)
+    zero = dial(source, victim, 40003)
+    zero.sendall(header(1, 0, 1, 0)[:32] + announce)
+    read_frames(zero, 1)
+    zero.sendall(header(2, 4, 9, port) + number[0])
+    one = dial(source, victim, 40011)
+    one.sendall(header(1, 4, 10, port) + number[1])
+    read_frames(one, 1)
+    say("kept" if swallow(zero) and swallow(one) else "dropped")
+    zero.close()
+    one.close()
+    # they come again, the other one first, with what they have not seen acknowledged
+    one = dial(source, victim, 40019)
+    one.sendall(header(1, 4, 10, port, 4) + number[1] + header(2, 4, 10, port) + number[2])
+    read_frames(one, 1)
+    zero = dial(source, victim, 40027)
+    zero.sendall(header(2, 4, 9, port, 4) + number[0] + header(3, 4, 9, port) + number[3])
+    say("came again")
     time.sleep(600)
 
 

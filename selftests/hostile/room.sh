@@ -59,6 +59,25 @@ misplaced() {
 	return $rc
 }
 
+# A peer since 7.0 behind a middlebox that changes ports.
+rewritten() {
+	local rc=0 was
+
+	was=$(counter n3 recv_handshake_disbelieved)
+	ip -n n1 addr add 10.0.255.9/32 dev eth0
+	ip -n n3 route add 10.0.255.9/32 dev eth0
+	receiver changed 7750 4 || return 1
+	echo >&9
+	program rewritten n1 room.py rewritten 10.0.255.9 10.1.0.3 7750
+	busywait 30 said rewritten kept || rc=1
+	busywait 30 said changed "got 4" || rc=1
+	will_count 5 recv_handshake_disbelieved "$was" 1 || rc=1
+	[ $rc = 0 ] || show_file "$T/changed"
+	end rewritten
+	end changed
+	return $rc
+}
+
 revenants() {
 	local rc=0
 
@@ -120,6 +139,7 @@ end ports
 timeouts=$(counter n3 tcp_drain_timeout)
 check "slow tear-downs keep nobody waiting" stubborn
 check "a link on the wrong path is taken down" misplaced
+check "ports that somebody changes are not believed" rewritten
 check "a peer that comes again and again: nothing it said is lost" revenants
 check "who does not end his side is given up, and counted" \
 	will_count 10 tcp_drain_timeout "$timeouts" $((HOARDERS / 2))
