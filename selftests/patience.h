@@ -2,7 +2,9 @@
 #ifndef RDS_PATIENCE_H
 #define RDS_PATIENCE_H
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* How much slower than Debian's the kernel is, as the runner says: limits stretch with it. */
 static inline int slow(void)
@@ -10,6 +12,14 @@ static inline int slow(void)
 	const char *times = getenv("RDS_SLOW");
 
 	return times && atoi(times) > 1 ? atoi(times) : 1;
+}
+
+/* Then dials and ends of namespaces take much longer, and what is in slabs costs more. */
+static inline bool has_kasan(void)
+{
+	const char *kernel = getenv("RDS_KERNEL");
+
+	return kernel && strstr(kernel, "kasan");
 }
 
 #endif

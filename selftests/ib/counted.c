@@ -65,14 +65,6 @@ static long mem_available(void)
 	return most;
 }
 
-/* Then what is in slabs costs more, and only what is in pages is compared. */
-static bool has_kasan(void)
-{
-	const char *kernel = getenv("RDS_KERNEL");
-
-	return kernel && strstr(kernel, "kasan");
-}
-
 /* Is what counts what the machine has less, within one and a half both ways? */
 static bool near(long counted, long lost)
 {
