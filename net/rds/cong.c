@@ -202,7 +202,8 @@ static bool cong_as_before(const struct rds_sock *rs)
 {
 	u64 rcvbuf = rds_rcvbuf(rs), mem = READ_ONCE(rs->rx.mem);
 
-	if (READ_ONCE(rs->rx.spilled) || READ_ONCE(rs->overrun))
+	if (READ_ONCE(rs->rx.spilled) || READ_ONCE(rs->overrun) ||
+	    unlikely(atomic_long_read(&rs->user->uncharged)))
 		return false;
 	return !READ_ONCE(rs->rx.congested) && READ_ONCE(rs->rx.bytes) <= rcvbuf &&
 	       (mem <= RX_MEM_MIN || mem <= RX_MEM_FACTOR * rcvbuf);
@@ -232,7 +233,9 @@ void rds_cong_update(struct rds_sock *rs)
 	if (rs->rx.mem > (was ? mem / 2 : mem))
 		now = true;
 	/* It has no room, whatever these say: nobody lets it be charged. */
-	if (rs->rx.spilled || rs->overrun)
+	if (rs->rx.spilled || rs->overrun ||
+	    (rs->rx.mem > atomic_read(&rs->sk.sk_rmem_alloc) &&
+	     atomic_long_read(&rs->user->uncharged) > (long)rcvbuf))
 		now = true;
 	if (rs->rx.closed)
 		now = false;

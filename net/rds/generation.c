@@ -72,6 +72,8 @@ void rds_generation_told(struct rds_path *p, u32 gen, u64 seq)
 	spin_lock_bh(&c->lock);
 	known = c->peer_gen;
 	WRITE_ONCE(c->peer_gen, gen);
+	if (known != gen)
+		c->ports_changed = false;	/* another way, perhaps */
 	if (!p->index)
 		c->told = READ_ONCE(p->epoch);
 	spin_unlock_bh(&c->lock);

@@ -30,21 +30,24 @@ bool rds_legacy_peer(const struct rds_conn *c)
  * @p: path that a ping or pong came by
  * @h: its header
  * @e: its extension headers
+ * @n: how many paths it has
  *
  * A peer that says so, and dials us, sends pings by its path 0 alone.  If one comes from another
  * path's port somebody on the way has changed that.
  *
  * Context: any; the connection's lock held.
  */
-bool rds_legacy_believes(struct rds_path *p, const struct rds_hdr *h, const struct rds_ext *e)
+bool rds_legacy_believes(struct rds_path *p, const struct rds_hdr *h, const struct rds_ext *e,
+			 unsigned int n)
 {
 	struct rds_conn *c = p->conn;
 
 	lockdep_assert_held(&c->lock);
 	if (!RDS_EXT_HAS(e, RDS_EXT_SPORT_IDX))
 		return false;
-	if (h->sport == RDS_PORT_PROBE && !rds_conn_is_active(c) && !rds_conn_tells(c) &&
-	    READ_ONCE(p->peer_port) % RDS_MAX_PATHS)
+	if (rds_conn_tells(c))
+		return true;
+	if (h->sport == RDS_PORT_PROBE && p->adopted && READ_ONCE(p->peer_port) % n)
 		c->ports_changed = true;
 	if (c->ports_changed)
 		rds_stat_inc(recv_handshake_disbelieved);

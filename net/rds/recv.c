@@ -204,9 +204,13 @@ static void drop_all(const struct rds_sock *rs, struct list_head *list, enum rds
 static bool queue_batch(struct rds_sock *rs, struct rds_rx_batch *b, struct list_head *full)
 {
 	struct rds_incoming *inc, *next;
-	bool told = rs->overrun;
+	bool told;
 
 	lockdep_assert_held(&rs->rx.lock);
+	/* What was dropped was the only one, or others of its user have been read since. */
+	if (rs->overrun && rds_rx_is_short(rs))
+		rs->overrun = false;
+	told = rs->overrun;
 	list_for_each_entry_safe(inc, next, &b->list, node) {
 		if (likely(rx_admit(rs, inc))) {
 			list_move_tail(&inc->node, &rs->rx.queue);
@@ -217,6 +221,9 @@ static bool queue_batch(struct rds_sock *rs, struct rds_rx_batch *b, struct list
 		b->bytes -= inc->len;
 		b->nr--;
 	}
+	/* Nobody reads what is not there, and by that ends it. */
+	if (!rs->rx.nr)
+		rs->overrun = false;
 	return !list_empty(full) && !told;
 }
 

@@ -44,12 +44,14 @@ u64 rds_rx_limit(const struct rds_sock *rs)
  * @rs: socket, rx.lock held; rx.mem has the message already, rx.bytes and rx.nr have not
  * @charged: it is charged.  If not, all sockets of its user may have twice this one's buffer
  *	in that way: he may have very many
+ *
+ * The first one that is charged always does.
  */
 bool rds_rx_has_room(const struct rds_sock *rs, bool charged)
 {
 	lockdep_assert_held(&rs->rx.lock);
 	if (charged)
-		return rs->rx.mem <= rds_rx_limit(rs);
+		return !rs->rx.nr || rs->rx.mem <= rds_rx_limit(rs);
 	return atomic_long_read(&rs->user->uncharged) <= 2 * (long)rds_rcvbuf(rs);
 }
 

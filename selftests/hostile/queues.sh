@@ -13,7 +13,7 @@
 BUFFER=1048576
 PEERS=72
 OTHERS=24		# of these find memory used up
-BOUND=16777216		# max_peer_bytes
+BOUND=25165824		# max_peer_bytes
 COUNT=70
 SIZE=60000
 
@@ -102,7 +102,13 @@ check "many queues are filled until no more can be charged" fill
 check "what is charged is 3/32 of memory, and what the machine has lost" filled
 # Of the bound one user has never more than half, and the next one a third of what is left.
 check "all others of that user have twice a buffer and half of the bound" beyond others $OTHERS $((BOUND / 2))
-check "another user has as much, and a third of what is left" beyond another 1 $((BOUND / 6))
+what="another user has as much, and a third of what is left"
+# KASAN keeps back more than that.
+if [[ $RDS_KERNEL == *kasan ]]; then
+	ktap_skip "$what" "KASAN"
+else
+	check "$what" beyond another 1 $((BOUND / 6))
+fi
 end_hog another
 end hogs
 check "all of it is given back" busywait 30 given_back

@@ -23,7 +23,7 @@
  */
 struct rds_tcp_batch *rds_tcp_batch_alloc(unsigned int room)
 {
-	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+	const gfp_t gfp = GFP_KERNEL | __GFP_NOWARN;
 	struct rds_tcp_batch *b;
 
 	b = kmalloc(struct_size(b, bvec, room) + room * sizeof(*b->msgs), gfp);
@@ -76,7 +76,7 @@ static int rds_tcp_batch_room(struct rds_tcp_tx *tx)
 /* Room for @need bytes in one piece in the arena: 0, -ENOSPC if the batch is full, -ENOMEM. */
 static int rds_tcp_arena_room(struct rds_tcp_batch *b, u32 need)
 {
-	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_COMP | __GFP_NOWARN;
+	const gfp_t gfp = GFP_KERNEL | __GFP_COMP | __GFP_NOWARN;
 	unsigned int order = b->arena ? RDS_TCP_ARENA_ORDER : 0;
 	struct page *page = NULL;
 
@@ -275,7 +275,7 @@ static int rds_tcp_pull_control(struct rds_tcp_path *tp)
 	b = tp->tx.batch;
 	if (b->nr_pages == RDS_TCP_BATCH_PAGES)
 		return -ENOSPC;
-	page = alloc_pages(GFP_KERNEL_ACCOUNT | __GFP_COMP | __GFP_NOWARN,
+	page = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_NOWARN,
 			   get_order(RDS_CONTROL_MAX));
 	if (!page)
 		return -ENOMEM;

@@ -17,8 +17,8 @@
  * If memory is short, reading stops where it is, TCP keeps the data, and the path's
  * retry work goes on.  It never stops for a receiver that does not read.
  *
- * Messages received in part are charged to the namespace, up to a bound, and to the TCP socket,
- * which stands for its memory control group.  Above that only the
+ * Messages received in part are charged to the namespace, up to a bound, and to the TCP socket
+ * and its memory control group.  Above the bound only the
  * oldest of them is received further, so there is always one that can be completed; and if its
  * peer takes too long over it, the link is dropped, without loss: what is not complete was
  * not acknowledged.
@@ -311,7 +311,8 @@ static int rds_tcp_charge(struct rds_tcp_pass *pass, u32 size)
 	struct rds_tcp_path *tp = pass->tp;
 	struct rds_tcp_net *rn = rds_tcp_path_net(tp);
 	u32 held = tp->rx.inc->truesize + size;
-	bool ok, must;
+	int err = 0;
+	bool must;
 
 	/* What was charged in vain, for lack of memory, counts now. */
 	if (held <= tp->rx.charged)
@@ -321,20 +322,20 @@ static int rds_tcp_charge(struct rds_tcp_pass *pass, u32 size)
 	/* Not if others than TCP's hold it all: then there would be none to be completed. */
 	must = pass->forced || list_empty(&rn->partials) ||
 	       list_is_first(&tp->partial_node, &rn->partials);
-	ok = rds_path_charge(tp->path, size, must);
-	if (ok && !rds_tcp_charge_sock(&tp->rx, pass->sk, size) && !must) {
+	if (!rds_path_charge(tp->path, size, must)) {
+		err = -ENOBUFS;
+	} else if (!rds_tcp_charge_sock(&tp->rx, pass->sk, size) && !must) {
+		/* Of all TCP sockets' memory there is no more: that is nobody's fault here. */
 		rds_path_uncharge(tp->path, size);
-		ok = false;
-	}
-	if (ok && list_empty(&tp->partial_node)) {
+		err = -ENOMEM;
+	} else if (list_empty(&tp->partial_node)) {
 		list_add_tail(&tp->partial_node, &rn->partials);
 		tp->partial_since = jiffies;
 	}
 	spin_unlock_bh(&rn->partial_lock);
-	if (!ok)
-		return -ENOBUFS;
-	tp->rx.charged += size;
-	return 0;
+	if (!err)
+		tp->rx.charged += size;
+	return err;
 }
 
 /* @sk is locked. */

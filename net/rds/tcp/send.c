@@ -25,7 +25,6 @@
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
-#include <linux/sched/mm.h>
 
 #include "tcp.h"
 
@@ -290,12 +289,25 @@ static int rds_tcp_prepare(struct rds_tcp_path *tp)
 	return 1;
 }
 
-static int rds_tcp_send_rounds(struct rds_path *p, struct sock *sk)
+/**
+ * rds_tcp_send() - write as much as there is room for
+ * @p: path, UP, link mutex held
+ *
+ * Return: 0 if nothing is left that could be sent now, or -errno: the link is dead.
+ */
+int rds_tcp_send(struct rds_path *p)
 {
 	struct rds_tcp_path *tp = rds_path_priv(p);
 	unsigned int rounds = RDS_TCP_SEND_ROUNDS;
+	struct sock *sk;
 	int ret;
 
+	if (!tp->sock)
+		return -ENOTCONN;
+	sk = tp->sock->sk;
+	/* The peer has spoken first, but we have not listened yet; see rds_tcp_await_turn(). */
+	if (unlikely(READ_ONCE(tp->rx.waits)) && rds_tcp_has_bytes(sk))
+		return 0;
 	while (rounds--) {
 		ret = rds_tcp_prepare(tp);
 		if (ret <= 0)
@@ -320,32 +332,6 @@ static int rds_tcp_send_rounds(struct rds_path *p, struct sock *sk)
 	/* The caller is somebody's sendmsg(): the path's work goes on. */
 	rds_path_kick(p);
 	return 0;
-}
-
-/**
- * rds_tcp_send() - write as much as there is room for
- * @p: path, UP, link mutex held
- *
- * Return: 0 if nothing is left that could be sent now, or -errno: the link is dead.
- */
-int rds_tcp_send(struct rds_path *p)
-{
-	struct rds_tcp_path *tp = rds_path_priv(p);
-	struct mem_cgroup *old;
-	struct sock *sk;
-	int ret;
-
-	if (!tp->sock)
-		return -ENOTCONN;
-	sk = tp->sock->sk;
-	/* The peer has spoken first, but we have not listened yet; see rds_tcp_await_turn(). */
-	if (unlikely(READ_ONCE(tp->rx.waits)) && rds_tcp_has_bytes(sk))
-		return 0;
-	/* Batches are the link's, whoever sends first. */
-	old = set_active_memcg(rds_memcg(rds_path_net(p)));
-	ret = rds_tcp_send_rounds(p, sk);
-	set_active_memcg(old);
-	return ret;
 }
 
 /**
