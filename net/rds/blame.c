@@ -66,7 +66,7 @@ void rds_conn_blame(struct rds_conn *c, const struct rds_user *u)
 		return;
 	spin_lock_bh(&c->lock);
 	if (!c->blames)
-		WRITE_ONCE(c->blames, rds_net_zalloc(c->rn, sizeof(*c->blames)));
+		WRITE_ONCE(c->blames, rds_net_zalloc(c->rn, sizeof(*c->blames), GFP_ATOMIC));
 	if (c->blames) {
 		b = blame_of(c->blames, u->uid);
 		if (!uid_eq(b->uid, u->uid) || b->forgotten < now)

@@ -19,6 +19,7 @@ void rds_expire_exit_net(struct rds_net *rn);
 u64 rds_rx_limit(const struct rds_sock *rs);
 /* rx.lock held */
 bool rds_rx_has_room(const struct rds_sock *rs, bool charged);
+bool rds_rx_is_pressed(const struct rds_sock *rs);
 bool rds_rx_is_short(const struct rds_sock *rs);
 bool rds_rx_spill(struct rds_sock *rs, u32 size);
 void rds_rx_unspill(struct rds_sock *rs, u32 size);

@@ -232,10 +232,8 @@ void rds_cong_update(struct rds_sock *rs)
 	/* Empty messages cost the sender nothing, but us memory. */
 	if (rs->rx.mem > (was ? mem / 2 : mem))
 		now = true;
-	/* It has no room, whatever these say: nobody lets it be charged. */
-	if (rs->rx.spilled || rs->overrun ||
-	    (rs->rx.mem > atomic_read(&rs->sk.sk_rmem_alloc) &&
-	     atomic_long_read(&rs->user->uncharged) > (long)rcvbuf))
+	/* It has no room, whatever these say. */
+	if (rds_rx_is_pressed(rs))
 		now = true;
 	if (rs->rx.closed)
 		now = false;
@@ -467,7 +465,7 @@ void rds_cong_link_lost(struct rds_conn *c)
 /* Whoever takes it from the link: it is the namespace's. */
 static u8 *cong_alloc(struct rds_conn *c)
 {
-	return rds_net_zalloc(c->rn, RDS_CONG_MAP_BYTES);
+	return rds_net_zalloc(c->rn, RDS_CONG_MAP_BYTES, GFP_ATOMIC);
 }
 
 /*

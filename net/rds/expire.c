@@ -14,7 +14,6 @@
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
@@ -347,7 +346,6 @@ static bool conn_give_up(struct rds_conn *c, unsigned long age, bool pressed)
 {
 	bool answered = READ_ONCE(c->answered);
 	struct rds_conn_grave *g = NULL;
-	struct mem_cgroup *old;
 
 	/* "closing" would turn senders and pongs away: not for nothing. */
 	if (!conn_is_old(c, answered, age) || !conn_is_idle(c, answered))
@@ -356,11 +354,8 @@ static bool conn_give_up(struct rds_conn *c, unsigned long age, bool pressed)
 	if (answered && !pressed && rds_legacy_peer(c) && !xa_empty(&c->flows))
 		return false;
 	/* Before links and senders have to wait.  Without memory it is forgotten. */
-	if (answered) {
-		old = set_active_memcg(c->rn->memcg);
-		g = kzalloc(sizeof(*g), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-		set_active_memcg(old);
-	}
+	if (answered)
+		g = rds_net_zalloc(c->rn, sizeof(*g), GFP_KERNEL);
 	if (!conn_close_if_idle(c, answered, age)) {
 		kfree(g);
 		return false;

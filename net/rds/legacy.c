@@ -26,7 +26,7 @@ bool rds_legacy_peer(const struct rds_conn *c)
 }
 
 /**
- * rds_legacy_believes() - may the announcement that source ports encode paths be believed?
+ * rds_legacy_announced() - a peer says, or does not, that its source ports encode paths
  * @p: path that a ping or pong came by
  * @h: its header
  * @e: its extension headers
@@ -36,9 +36,10 @@ bool rds_legacy_peer(const struct rds_conn *c)
  * path's port somebody on the way has changed that.
  *
  * Context: any; the connection's lock held.
+ * Return: true if it says so, and that may be believed.
  */
-bool rds_legacy_believes(struct rds_path *p, const struct rds_hdr *h, const struct rds_ext *e,
-			 unsigned int n)
+bool rds_legacy_announced(struct rds_path *p, const struct rds_hdr *h, const struct rds_ext *e,
+			  unsigned int n)
 {
 	struct rds_conn *c = p->conn;
 
@@ -47,7 +48,7 @@ bool rds_legacy_believes(struct rds_path *p, const struct rds_hdr *h, const stru
 		return false;
 	if (rds_conn_tells(c))
 		return true;
-	if (h->sport == RDS_PORT_PROBE && p->adopted && READ_ONCE(p->peer_port) % n)
+	if (h->sport == RDS_PORT_PROBE && READ_ONCE(p->adopted) && READ_ONCE(p->peer_port) % n)
 		c->ports_changed = true;
 	if (c->ports_changed)
 		rds_stat_inc(recv_handshake_disbelieved);

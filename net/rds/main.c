@@ -94,14 +94,15 @@ struct mem_cgroup *rds_memcg(const struct net *net)
  * rds_net_zalloc() - zeroed memory at the expense of a namespace, for what its peers do
  * @rn: namespace
  * @size: bytes
+ * @gfp: how it may be allocated
  *
- * Context: any.
+ * Context: any that @gfp allows.
  * Return: for kfree(), or NULL.
  */
-void *rds_net_zalloc(const struct rds_net *rn, size_t size)
+void *rds_net_zalloc(const struct rds_net *rn, size_t size, gfp_t gfp)
 {
 	struct mem_cgroup *old = set_active_memcg(rn->memcg);
-	void *p = kzalloc(size, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	void *p = kzalloc(size, gfp | __GFP_ACCOUNT | __GFP_NOWARN);
 
 	set_active_memcg(old);
 	return p;

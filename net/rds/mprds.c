@@ -460,7 +460,7 @@ void rds_mprds_received(struct rds_path *p, const struct rds_hdr *h)
 	most = max(c->npaths, c->want_paths);
 	n = rds_npaths_clamp(&e, most);
 	n = min(n, c->key.trans->max_paths);
-	WRITE_ONCE(c->peer_sport_idx, rds_legacy_believes(p, h, &e, n));
+	WRITE_ONCE(c->peer_sport_idx, rds_legacy_announced(p, h, &e, n));
 	if (!c->peer_sport_idx && c->tx_paths > 1)
 		WRITE_ONCE(c->fold, true);
 	if (n < most)

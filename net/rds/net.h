@@ -125,7 +125,7 @@ struct rds_net {
 };
 
 struct rds_net *rds_net(const struct net *net);
-void *rds_net_zalloc(const struct rds_net *rn, size_t size);
+void *rds_net_zalloc(const struct rds_net *rn, size_t size, gfp_t gfp);
 void rds_net_for_each(void (*fn)(struct rds_net *rn, void *arg), void *arg);
 
 #endif /* _RDS_NET_H */

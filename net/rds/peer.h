@@ -38,8 +38,8 @@ void rds_generation_fresh_link(struct rds_path *p);	/* path->lock held */
 
 /* legacy.c */
 bool rds_legacy_peer(const struct rds_conn *c);
-bool rds_legacy_believes(struct rds_path *p, const struct rds_hdr *h, const struct rds_ext *e,
-			 unsigned int n);
+bool rds_legacy_announced(struct rds_path *p, const struct rds_hdr *h, const struct rds_ext *e,
+			  unsigned int n);
 void rds_legacy_forget(struct rds_conn *c);
 enum rds_seq_verdict rds_legacy_accept(struct rds_path *p, const struct rds_hdr *h);
 

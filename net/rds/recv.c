@@ -136,6 +136,13 @@ static void rx_add(struct rds_sock *rs, const struct rds_incoming *inc)
 	rs->rx.nr++;
 }
 
+/* Something was dropped, and that is over. */
+static void rx_recover(struct rds_sock *rs)
+{
+	if (unlikely(rs->overrun) && rds_rx_is_short(rs))
+		rs->overrun = false;
+}
+
 static void rx_remove(struct rds_sock *rs, struct rds_incoming *inc)
 {
 	rs->rx.bytes -= inc->len;
@@ -144,8 +151,7 @@ static void rx_remove(struct rds_sock *rs, struct rds_incoming *inc)
 	if (inc->spilled)
 		rds_rx_unspill(rs, inc->truesize);
 	inc->spilled = false;
-	if (unlikely(rs->overrun) && rds_rx_is_short(rs))
-		rs->overrun = false;
+	rx_recover(rs);
 }
 
 /*
@@ -207,9 +213,8 @@ static bool queue_batch(struct rds_sock *rs, struct rds_rx_batch *b, struct list
 	bool told;
 
 	lockdep_assert_held(&rs->rx.lock);
-	/* What was dropped was the only one, or others of its user have been read since. */
-	if (rs->overrun && rds_rx_is_short(rs))
-		rs->overrun = false;
+	/* Other sockets of its user may have been read since. */
+	rx_recover(rs);
 	told = rs->overrun;
 	list_for_each_entry_safe(inc, next, &b->list, node) {
 		if (likely(rx_admit(rs, inc))) {

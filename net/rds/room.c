@@ -56,6 +56,21 @@ bool rds_rx_has_room(const struct rds_sock *rs, bool charged)
 }
 
 /**
+ * rds_rx_is_pressed() - is there no room for more, whatever the receive buffer says?
+ * @rs: socket, rx.lock held
+ *
+ * Something was spilled or dropped; or the kernel refused to charge something of it, and its user
+ * has half of what he may have in that way.
+ */
+bool rds_rx_is_pressed(const struct rds_sock *rs)
+{
+	lockdep_assert_held(&rs->rx.lock);
+	return rs->rx.spilled || rs->overrun ||
+	       (rs->rx.mem > atomic_read(&rs->sk.sk_rmem_alloc) &&
+		atomic_long_read(&rs->user->uncharged) > rds_rcvbuf(rs));
+}
+
+/**
  * rds_rx_is_short() - is the queue down to half of what it may be, charged or not?
  * @rs: socket, rx.lock held
  */

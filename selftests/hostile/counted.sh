@@ -83,8 +83,7 @@ under_way() {
 	drop_orphans n3 10.1.0.3 && return $rc
 }
 
-# Messages that never end, against the bound; what TCP holds is TCP's.
-# It is on TCP's account, too, beside what TCP has that is not of the bound.
+# Messages that never end, against the bound.  They are on TCP's account, too, beside what TCP has not given us.
 partial() {
 	local before tcp part=$((PART >> 10))
 

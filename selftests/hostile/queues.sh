@@ -73,7 +73,7 @@ others() {
 	deluge others "$sent" $((sent + OTHERS))
 }
 
-# Nobody is asked for the port of a message that does not come: empty ones.
+# Empty messages: they cost memory, too.
 another() {
 	program flood n1 spill.py flood 10.1.0.1 10.1.0.3 7900 80000 0
 	busywait 120 said flood '^sent' || { show_file "$T/flood"; return 1; }

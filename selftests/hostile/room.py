@@ -163,12 +163,10 @@ def read_frames(s, seconds):
     return seqs
 
 
-ANNOUNCE = struct.pack(">BHBB11x", 5, 1, 8, 0)
-
-
-def modern(seq):
-    """A handshake ping: one path, and the source port tells which."""
-    return header(seq, 0, 1, 0)[:32] + ANNOUNCE
+def modern(seq, paths=1, pong=False):
+    """A handshake ping, or pong: so many paths, and the source port tells which."""
+    ports = (0, 1) if pong else (1, 0)
+    return header(seq, 0, *ports)[:32] + struct.pack(">BHBB11x", 5, paths, 8, 0)
 
 
 def twice(source, victim, port):
@@ -227,9 +225,8 @@ def spray(uid, addr, port, count):
 def misplaced(source, victim, port):
     """The link of path 3 comes first, and only then we tell that ports encode the path."""
     number = [struct.pack("=I", i) for i in range(3)]
-    announce = struct.pack(">BHBB11x", 5, 8, 8, 0)
     s = dial(source, victim, 40003)
-    s.sendall(header(50, 4, 9, int(port)) + number[0] + header(51, 0, 0, 1)[:32] + announce)
+    s.sendall(header(50, 4, 9, int(port)) + number[0] + modern(51, 8, pong=True))
     s.settimeout(10)
     try:
         while s.recv(65536):
@@ -254,10 +251,9 @@ def misplaced(source, victim, port):
 def rewritten(source, victim, port):
     """Ports tell the path, it says, but its path 0 comes from another path's: somebody has changed them."""
     number = [struct.pack("=I", i) for i in range(4)]
-    announce = struct.pack(">BHBB11x", 5, 8, 8, 0)
     port = int(port)
     zero = dial(source, victim, 40003)
-    zero.sendall(header(1, 0, 1, 0)[:32] + announce)
+    zero.sendall(modern(1, 8))
     read_frames(zero, 1)
     zero.sendall(header(2, 4, 9, port) + number[0])
     one = dial(source, victim, 40011)

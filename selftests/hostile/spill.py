@@ -104,6 +104,14 @@ def hogs(addr, port, count, rcvbuf):
     select.select([], [], [], 600)
 
 
+def hush(socks, seconds):
+    """Reads until nothing has come for so long; those that are not closed then."""
+    live = set(socks)
+    while ready := select.select(live, [], [], seconds)[0]:
+        live -= {s for s in ready if not swallow(s)}
+    return live
+
+
 def deluge(prefix, victim, port, first, last, count, size, until=""):
     """Addresses from FIRST to LAST send COUNT messages each, to a port each from PORT on.
 
@@ -120,14 +128,9 @@ def deluge(prefix, victim, port, first, last, count, size, until=""):
         if until and count_of(until) > before:
             break
     # each port that got full was told to all, and what is unread here pins pages
-    closed = set()
-    while readable := select.select([s for s in stay if s not in closed], [], [], 1)[0]:
-        closed.update(s for s in readable if not swallow(s))
-    say("sent", int(first) + len(stay), "closed", len(closed))
-    while True:
-        for s in select.select([s for s in stay if s not in closed], [], [], 600)[0]:
-            if not swallow(s):
-                closed.add(s)
+    live = hush(stay, 1)
+    say("sent", int(first) + len(stay), "closed", len(stay) - len(live))
+    hush(live, 600)
 
 
 def crowd(prefix, victim, count):
