@@ -96,7 +96,7 @@ uninstall:
 		elif [ -e "$(etc)/$$f" ]; then echo "$(etc)/$$f was changed and stays"; fi; done
 
 tests tools: setup
-	@$(MAKE) --no-print-directory -s -C $(top)/selftests $(if $(filter tools,$@),tools)
+	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) -C $(top)/selftests $(if $(filter tools,$@),tools)
 
 check: $(if $(filter ours,$(M)),modules) tests
 	@$(run) check -k $(K) -m $(M) $(if $(J),-j $(J)) $(T)

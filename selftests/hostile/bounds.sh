@@ -76,7 +76,7 @@ deaf() {
 	sender=$!
 	busywait 15 grep -q deaf "$T/deaf"
 	n3 timeout 120 "$BIN/rds-traffic" send -b 10.1.0.3:7200 -d 10.1.0.1:7100 -n 1000 \
-		-S 10000 -t 100 --json >"$T/deaf.send" 2>&1 </dev/null
+		-S 10000 -t $((100 * ${RDS_SLOW:-1})) --json >"$T/deaf.send" 2>&1 </dev/null
 	rc=$?
 	wait $sender || rc=1
 	memory_bounded 30000 20000 || rc=1

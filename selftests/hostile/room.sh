@@ -117,7 +117,7 @@ done >"$T/batch"
 ip -n n1 -batch "$T/batch"
 # The kernel at 10.1.0.1 keeps out of it, see peer.sh.
 n1 sysctl -qw net.rds.max_conns=1
-n1 "$BIN/rds-traffic" send -b 10.1.0.1:3999 -d 10.1.0.250:4000 -n 1 -t 300 >/dev/null 2>&1 </dev/null &
+n1 "$BIN/rds-traffic" send -b 10.1.0.1:3999 -d 10.1.0.250:4000 -n 1 -t $((300 * ${RDS_SLOW:-1})) >/dev/null 2>&1 </dev/null &
 busywait 10 sh -c "[ \$(ip netns exec n1 '$BIN/rds-info' -n | grep -c 10.1.0.250) = 1 ]"
 
 check "the bound can be set" n3 sysctl -qw net.rds.max_peer_bytes=4194304

@@ -76,7 +76,7 @@ setup_nodes 4
 ip -n n3 addr add fd00:1::ffff/64 dev eth0 nodad
 many_addresses n4 fd00:1::4 n3
 start_flow honest n2 10.1.0.2 n3 10.1.0.3 2000 -S 0-1000 -r 150
-n3 "$BIN/rds-traffic" recv -b 10.1.0.3:7000 -n 1 -t 60 --ready "$T/wrong.pid" >"$T/wrong" 2>&1 </dev/null &
+n3 "$BIN/rds-traffic" recv -b 10.1.0.3:7000 -n 1 -t $((60 * ${RDS_SLOW:-1})) --ready "$T/wrong.pid" >"$T/wrong" 2>&1 </dev/null &
 listener=$!
 busywait 15 test -s "$T/wrong.pid"
 check "connections from the larger address are reset" wrong_way

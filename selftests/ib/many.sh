@@ -21,7 +21,7 @@ mesh() {
 		done
 		# shellcheck disable=SC2086
 		here "$BIN/rds-traffic" send -b "10.5.0.$i:$((base + 1))" $dests -n $COUNT -S 0-10000 \
-			-t 60 --json >"$T/m$i.send" 2>"$T/m$i.send.err" </dev/null &
+			-t $((60 * ${RDS_SLOW:-1})) --json >"$T/m$i.send" 2>"$T/m$i.send.err" </dev/null &
 		JOBS+=("m$i:$!")
 	done
 	for i in $(seq $N); do

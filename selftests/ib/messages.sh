@@ -35,11 +35,11 @@ pingpong() {
 
 	acks=$(counter - ib_ack_sent)
 	PORT=$((PORT + 100))
-	"$BIN/rds-traffic" echo -b $B4:$PORT -n 300 -s 1 -t 30 --json --ready "$T/echo" \
+	"$BIN/rds-traffic" echo -b $B4:$PORT -n 300 -s 1 -t $((30 * ${RDS_SLOW:-1})) --json --ready "$T/echo" \
 		>"$T/echo.out" &
 	busywait 10 test -e "$T/echo" || return 1
 	"$BIN/rds-traffic" pingpong -b $A4:$((PORT + 50000)) -d $B4:$PORT -n 300 -S 64 \
-		-t 30 --json >"$T/pp.out" || { show_file "$T/pp.out"; return 1; }
+		-t $((30 * ${RDS_SLOW:-1})) --json >"$T/pp.out" || { show_file "$T/pp.out"; return 1; }
 	wait $! || return 1
 	acks=$(($(counter - ib_ack_sent) - acks))
 	note "$acks acknowledgments by themselves"

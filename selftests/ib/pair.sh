@@ -106,13 +106,13 @@ show_hang() {
 	done
 }
 
-# serve NODE ADDR [opts]: a server of regions, bound on return
+# serve NODE ADDR [opts]: a server of regions, bound on return; it ends when it is told to
 serve() {
 	local node=$1 addr=$2
 
 	shift 2
 	READY=$((READY + 1))
-	on "$node" "$BIN/rdmapeer" serve -b "$addr:7000" -t $((200 * ${RDS_SLOW:-1})) -r "$RD/ready.$READY" "$@" \
+	on "$node" "$BIN/rdmapeer" serve -b "$addr:7000" -t 7200 -r "$RD/ready.$READY" "$@" \
 		>"$T/serve-$node" 2>&1 </dev/null &
 	JOBS+=("serve-$node:$!")
 	busywait 15 there "$node" "$RD/ready.$READY"

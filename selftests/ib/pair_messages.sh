@@ -44,7 +44,7 @@ services_listed() {
 pingpong() {
 	start_recv none b 10.0.0.2:4999 1 1 || return 1
 	drop_recv none b
-	on b "$BIN/rds-traffic" echo -b 10.0.0.2:4998 -n 300 -s 1 -t 30 --json --ready $RD/echo \
+	on b "$BIN/rds-traffic" echo -b 10.0.0.2:4998 -n 300 -s 1 -t $((30 * ${RDS_SLOW:-1})) --json --ready $RD/echo \
 		>"$T/echo" 2>&1 </dev/null &
 	busywait 10 there b $RD/echo || return 1
 	on a "$BIN/rds-traffic" pingpong -b 10.0.0.1:4998 -d 10.0.0.2:4998 -n 300 -S 64 -t 30 \
@@ -73,7 +73,7 @@ sixty_four() {
 		done
 		# shellcheck disable=SC2086
 		on a "$BIN/rds-traffic" send -b "10.0.0.$((10 + i)):4201" $dests -n $count \
-			-S 0-10000 -t 60 --json >"$T/m$i.send" 2>"$T/m$i.send.err" </dev/null &
+			-S 0-10000 -t $((60 * ${RDS_SLOW:-1})) --json >"$T/m$i.send" 2>"$T/m$i.send.err" </dev/null &
 		JOBS+=("m$i:$!")
 	done
 	for i in $(seq $n); do

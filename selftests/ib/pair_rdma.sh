@@ -79,6 +79,7 @@ once_with() {
 	show_file "$T/once"
 	show_file "$T/once.err"
 	[ "$(json "$T/once" success)" -gt 0 ] && [ "$(json "$T/once" bad)" = 0 ] || rc=1
+	[ $rc = 0 ] || show_hang
 	return $rc
 }
 

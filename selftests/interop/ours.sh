@@ -59,10 +59,10 @@ crashed() {
 # must arrive all.
 instances='
 for i in $(seq $N); do
-	$BIN/rds-traffic recv -b $ME:9000 -n $COUNT -t 90 --json --from-seq any \
+	$BIN/rds-traffic recv -b $ME:9000 -n $COUNT -t $((90 * ${RDS_SLOW:-1})) --json --from-seq any \
 		--ready /tmp/inst.$i >/tmp/inst.$i.json 2>/tmp/inst.$i.err &
 	until [ -e /tmp/inst.$i ]; do sleep 0.05; done
-	$BIN/rds-traffic send -b $ME:9200 -d $PEER:$((9210 + i)) -n 150 -S 0-1500 -t 60 || exit 1
+	$BIN/rds-traffic send -b $ME:9200 -d $PEER:$((9210 + i)) -n 150 -S 0-1500 -t $((60 * ${RDS_SLOW:-1})) || exit 1
 	# The stream may need a moment to find the new instance.
 	for j in $(seq 200); do
 		$BIN/rds-info -c | grep -q "recv_queued  *[1-9]" && break

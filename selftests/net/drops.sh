@@ -49,9 +49,9 @@ echo 1 >$TR/events/rds/rds_drop/enable
 echo 1 >$TR/tracing_on
 # The kernel at 10.1.0.1 keeps out of it, see peer.sh.
 n1 sysctl -qw net.rds.max_conns=1
-n1 "$BIN/rds-traffic" send -b 10.1.0.1:3999 -d 10.1.0.250:4000 -n 1 -t 300 >/dev/null 2>&1 </dev/null &
+n1 "$BIN/rds-traffic" send -b 10.1.0.1:3999 -d 10.1.0.250:4000 -n 1 -t $((300 * ${RDS_SLOW:-1})) >/dev/null 2>&1 </dev/null &
 busywait 10 sh -c "[ \$(ip netns exec n1 '$BIN/rds-info' -n | grep -c 10.1.0.250) = 1 ]"
-n2 "$BIN/rds-traffic" recv -b 10.1.0.2:7000 -n 10 -t 60 >/dev/null 2>&1 </dev/null &
+n2 "$BIN/rds-traffic" recv -b 10.1.0.2:7000 -n 10 -t $((60 * ${RDS_SLOW:-1})) >/dev/null 2>&1 </dev/null &
 busywait 10 sh -c "ip netns exec n2 '$BIN/rds-info' -s | grep -q 7000"
 n1 python3 -ISu "$PY" odd 10.1.0.1 10.1.0.2 7000 >"$T/odd" 2>&1 </dev/null &
 check "frames that are dropped were sent" busywait 15 grep -q '^sent' "$T/odd"
@@ -75,7 +75,7 @@ check "answers that waited when the namespace went" busywait 60 traced EXPIRED 1
 check "are counted" dropped EXPIRED send_expired
 setup_pair
 n2 sysctl -qw net.rds.max_peer_bytes=2097152
-n2 "$BIN/rds-traffic" recv -b "[fd00:1::2]:7002" -n 10 -t 90 --rcvbuf 65536 --pause-after 1 --pause 90000 \
+n2 "$BIN/rds-traffic" recv -b "[fd00:1::2]:7002" -n 10 -t $((90 * ${RDS_SLOW:-1})) --rcvbuf 65536 --pause-after 1 --pause 90000 \
 	>/dev/null 2>&1 </dev/null &
 busywait 10 sh -c "ip netns exec n2 '$BIN/rds-info' -6k | grep -q 7002"
 "$BIN/rdsns" n1 python3 -u "${PY%/*}/spill.py" flood fd00:1::1 fd00:1::2 7002 300 60000 \

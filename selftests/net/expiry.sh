@@ -78,7 +78,7 @@ done >"$T/batch"
 ip -n n1 -batch "$T/batch"
 # The kernel at 10.1.0.1 keeps out of it, see peer.sh.
 n1 sysctl -qw net.rds.max_conns=1
-n1 "$BIN/rds-traffic" send -b 10.1.0.1:3999 -d 10.1.0.250:4000 -n 1 -t 300 >/dev/null 2>&1 </dev/null &
+n1 "$BIN/rds-traffic" send -b 10.1.0.1:3999 -d 10.1.0.250:4000 -n 1 -t $((300 * ${RDS_SLOW:-1})) >/dev/null 2>&1 </dev/null &
 busywait 10 sh -c "[ \$(ip netns exec n1 '$BIN/rds-info' -n | grep -c 10.1.0.250) = 1 ]"
 
 check "a peer answers" duplex before n2 10.1.0.2 n3 10.1.0.3 50

@@ -64,12 +64,12 @@ fan_out() {
 quiet() {
 	local rc
 
-	n2 "$BIN/rds-traffic" echo -b 10.1.0.2:6200 -n 100 -t 40 --ready "$T/q" </dev/null &
+	n2 "$BIN/rds-traffic" echo -b 10.1.0.2:6200 -n 100 -t $((40 * ${RDS_SLOW:-1})) --ready "$T/q" </dev/null &
 	busywait 10 test -e "$T/q" || return 1
 	n1 "$BIN/rdsmisc" flood 10.1.0.1:6203 10.1.0.2:6299 60 </dev/null >/dev/null &
 	sleep 0.3
 	n1 "$BIN/rds-traffic" pingpong -b 10.1.0.1:6201 -d 10.1.0.2:6200 \
-		-n 100 -S 64 -t 40 >"$T/quiet" </dev/null
+		-n 100 -S 64 -t $((40 * ${RDS_SLOW:-1})) >"$T/quiet" </dev/null
 	rc=$?
 	show_file "$T/quiet"
 	# all that time

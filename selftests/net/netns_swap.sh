@@ -56,7 +56,7 @@ swapped() {
 	start_flow swap6 sw1 '[fd00:7::1]' sw2 '[fd00:7::2]' 50 && end_flow swap6 50 || return 1
 	# Not by way of a function: it is the program that has to be killed.
 	ip netns exec sw1 "$BIN/rds-traffic" send -b 10.7.0.1:4000 -d 10.7.0.2:4000 -n 100000 \
-		-r 200 -t 90 >"$T/steady" 2>&1 </dev/null &
+		-r 200 -t $((90 * ${RDS_SLOW:-1})) >"$T/steady" 2>&1 </dev/null &
 	steady=$!
 	busywait 10 bound sw1 4000 || return 1
 	ip -n sw1 link set eth0 netns sw2 || return 1
@@ -80,7 +80,7 @@ connecting() {
 		ip netns exec "den$i" ip link set eth1 down
 		# eight destinations that never answer
 		ip netns exec "con$i" "$BIN/rds-traffic" send -b 10.7.0.1:4000 \
-			-d 10.7.0.2:4000 -d 10.7.0.3:4000 -d 10.7.0.4:4000 -n 2 -t 25 \
+			-d 10.7.0.2:4000 -d 10.7.0.3:4000 -d 10.7.0.4:4000 -n 2 -t $((25 * ${RDS_SLOW:-1})) \
 			>/dev/null 2>&1 </dev/null &
 		senders+=($!)
 		busywait 5 dialling "con$i" || { note "nothing was dialled"; return 1; }
@@ -105,7 +105,7 @@ many() {
 	for i in $all; do
 		lib_batch "$i" <<<$'link set lo up\naddr add 10.7.1.1/32 dev lo'
 		ip netns exec "$i" "$BIN/rds-traffic" send -b 10.7.1.1:4000 \
-			-d 10.7.1.1:4001 -n 5 -t 20 >/dev/null 2>&1 </dev/null || return 1
+			-d 10.7.1.1:4001 -n 5 -t $((20 * ${RDS_SLOW:-1})) >/dev/null 2>&1 </dev/null || return 1
 	done
 	lib_batch <<<"$(printf 'netns del %s\n' $all)"
 }

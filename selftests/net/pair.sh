@@ -26,12 +26,12 @@ check "IPv4: random sizes, 16 KiB send buffer" \
 	duplex v4-small n1 10.1.0.1 n2 10.1.0.2 600 -S 0-16000 --sndbuf 16384
 
 # request and response, the other traffic pattern
-n2 "$BIN/rds-traffic" echo -b 10.1.0.2:7000 -n 300 -t 30 --ready "$T/e" </dev/null &
+n2 "$BIN/rds-traffic" echo -b 10.1.0.2:7000 -n 300 -t $((30 * ${RDS_SLOW:-1})) --ready "$T/e" </dev/null &
 echo_pid=$!
 busywait 10 test -e "$T/e"
 check "request and response, 300 times" \
 	n1 "$BIN/rds-traffic" pingpong -b 10.1.0.1:7001 -d 10.1.0.2:7000 \
-	-n 300 -S 0-5000 -q 4 -t 30
+	-n 300 -S 0-5000 -q 4 -t $((30 * ${RDS_SLOW:-1}))
 check "the echo server saw them all" wait $echo_pid
 moved
 ktap_finish

@@ -31,11 +31,11 @@ pingpong() {
 	local rc=0 pid
 
 	rm -f "$T/up"
-	n2 "$BIN/rds-traffic" echo -b "10.1.0.2:$2" -n $N -t 60 --ready "$T/up" </dev/null &
+	n2 "$BIN/rds-traffic" echo -b "10.1.0.2:$2" -n $N -t $((60 * ${RDS_SLOW:-1})) --ready "$T/up" </dev/null &
 	pid=$!
 	busywait 10 test -e "$T/up" || return 1
 	n1 "$BIN/rds-traffic" pingpong -b "10.1.0.1:$2" -d "10.1.0.2:$2" -n $N -S 64 \
-		-t 60 --fair >"$T/$1" </dev/null || rc=1
+		-t $((60 * ${RDS_SLOW:-1})) --fair >"$T/$1" </dev/null || rc=1
 	wait $pid || rc=1
 	note "$1, port $2: median $(whole "$1" p50) us, 99 % below $(whole "$1" p99) us," \
 		"worst $(whole "$1" max) us, by the fair clock $(whole "$1" gap_ms) ms"

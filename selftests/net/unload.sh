@@ -209,7 +209,7 @@ sleep 1
 netns=$(netns_alive)
 # without rds_tcp, which would hold rds all by itself
 rmmod rds_tcp
-"$BIN/rds-traffic" recv -b 127.0.0.1:4000 -n 1 -t 60 --ready "$T/r" >/dev/null </dev/null &
+"$BIN/rds-traffic" recv -b 127.0.0.1:4000 -n 1 -t $((60 * ${RDS_SLOW:-1})) --ready "$T/r" >/dev/null </dev/null &
 holder=$!
 busywait 10 test -e "$T/r"
 check "rds is refused to go while a socket is bound" refused rds

@@ -26,11 +26,11 @@ own_traffic() {
 	local out
 
 	out=$(as_nobody "
-		$PUBLIC/rds-traffic recv -b 127.0.0.1:4000 -n 300 -t 20 --json --sndbuf 0 --rcvbuf 0 \
+		$PUBLIC/rds-traffic recv -b 127.0.0.1:4000 -n 300 -t $((20 * ${RDS_SLOW:-1})) --json --sndbuf 0 --rcvbuf 0 \
 			--ready $PUBLIC/nobody/ready &
 		for i in \$(seq 200); do [ -e $PUBLIC/nobody/ready ] && break; sleep 0.1; done
 		$PUBLIC/rds-traffic send -b 127.0.0.1:4001 -d 127.0.0.1:4000 \
-			-n 300 -S 0-8000 -t 20 --sndbuf 0 --rcvbuf 0 >/dev/null
+			-n 300 -S 0-8000 -t $((20 * ${RDS_SLOW:-1})) --sndbuf 0 --rcvbuf 0 >/dev/null
 		wait" 2>&1)
 	note "$out"
 	echo "$out" | grep -q '"received":300,.*"result":"ok"' || return 1

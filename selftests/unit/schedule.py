@@ -70,13 +70,14 @@ class NoHost:
         pass
 
 
-def rehearse(lanes, build="true", names=()):
-    """A run with both kernels: (the board, what ran)."""
+def rehearse(lanes, build="true", names=(), within=None, pace=()):
+    """A run with both kernels on a machine of that @pace: (the board, what ran)."""
     checks.Lane, checks.HostLane, checks.Lock = NoLane, NoHost, NoLock
     checks.guests.kind = lambda *_: None
     boards.say_now = lambda _="": None
     NoLane.ran = []
-    board = boards.Board()
+    board = boards.Board(within=within)
+    board.pace.ratios += pace
     both = [Check("debian", "ours", board=board, lanes=lanes, beside=True),
             Check("uml-kasan", "ours", 3, board=board, lanes=lanes, beside=True, build=build)]
     tests = testlib.find(list(names))
@@ -145,6 +146,50 @@ def limits():
     return pair.timeout == pair1.timeout
 
 
+def stretched():
+    """By what guests need for the same, of which one alone may have met anything."""
+    board = boards.Board()
+    check = Check("debian", "ours", board=board)
+    check.choose(testlib.find(["net/pair"]))
+    found = []
+    for ratio in 0.4, 1.2, 9.0, 3.2, 3.1, 2.9, 3.3, 50, 60, 70:
+        board.pace.ratios.append(ratio)
+        found.append(check.environment(check.tests[0]).get("RDS_SLOW"))
+    return found == [None, None, None, "2", "3", "3", "3", "3", "3", "8"]
+
+
+def time_is_over():
+    """What has not begun by then is told, and nothing else is left out."""
+    board, ran = rehearse(True, within=0.6, pace=[3.0])
+    begins = [r[2] for r in ran]
+    everything = [(c.kernel, t.name) for c in (Check("debian", "ours", lanes=True), Check("uml-kasan", "ours", lanes=True))
+                  for t in c.select(testlib.find([]))]
+    told = [line.partition(": ")[2] for line in board.no_time()[1:]]
+    print(f"# {len(ran)} tests ran, {len(told)} did not")
+    return told and max(begins) < min(begins) + 0.7 and \
+        sorted([r[:2] for r in ran] + [tuple(t.split(" ")) for t in told]) == sorted(everything)
+
+
+def time_is_enough():
+    """On a slow machine most of them run, on any other all."""
+    board = rehearse(True, within=None, pace=[3.0])[0]
+    found = [board.failed()]
+    for pace, left in (3.0, 1), (1.0, 1), (3.0, board.total // 2 + 1):
+        board.pace.ratios, board.left_over, board.within = [pace], [("debian", "x/y")] * left, 1
+        found.append((board.failed(), "FAILED" in board.no_time()[0]))
+    return found == [0, (0, False), (1, True), (1, True)]
+
+
+def short_ones_first():
+    """On a slow machine: more of them are run."""
+    def first(pace):
+        ran = of(rehearse(True, pace=[pace])[1], "uml-kasan")
+        limits = {t.name: t.timeout for t in testlib.find([])}
+        half = [limits[r[1]] for r in ran[:len(ran) // 2]]
+        return sum(half) / len(half)
+    return first(3.0) < first(1.0)
+
+
 def build_fails():
     """The other lane runs, and the run fails."""
     board, ran = rehearse(True, build="echo no compiler; false")
@@ -167,6 +212,10 @@ CASES = [
     ("those that want to be alone at the end, one at a time", alone_at_the_end),
     ("one user-mode guest beside three of Debian's, then three", one_then_three),
     ("time limits", limits),
+    ("they stretch on a slow machine", stretched),
+    ("no test begins when the time is over", time_is_over),
+    ("that is a failure unless the machine is slow and most did run", time_is_enough),
+    ("a slow one has the short ones first", short_ones_first),
     ("the second kernel cannot be made", build_fails),
     ("the second kernel is made first, meanwhile the other runs", build_comes_first),
 ]

@@ -5,6 +5,7 @@ import contextlib
 import threading
 import time
 
+from pace import Pace
 from tap import ALL
 
 # So many tests may have needed a second run; with more the machine, or the suite, is ill.
@@ -21,9 +22,14 @@ def say_now(line=""):
 class Board:
     """Of all lanes of a run, whichever kernel they have."""
 
-    def __init__(self, began=None):
-        """@began: time.time() when what comes before the tests did"""
-        self.began = began or time.time()
+    def __init__(self, began=None, within=None):
+        """
+        @began: time.time() when what comes before the tests did
+        @within: so many seconds after that no test begins any more
+        """
+        self.began, self.within = began or time.time(), within
+        self.pace = Pace()
+        self.left_over = []     # (kernel, name) of tests for which there was no time
         self.lock = threading.Lock()
         self.total = self.begun = 0
         self.entries = []       # (kernel, outcome)
@@ -44,6 +50,13 @@ class Board:
     def say(self, line):
         with self.lock:
             say_now(line)
+
+    def in_time(self, kernel, test):
+        """May it begin?  If not, it is told at the end."""
+        if not self.within or time.time() - self.began < self.within:
+            return True
+        self.left_over.append((kernel, test.name))
+        return False
 
     def record(self, kernel, outcome, say):
         name = f"{kernel} {outcome.test.name}"
@@ -100,7 +113,8 @@ class Board:
         return sum(o.passed for _, o in self.entries)
 
     def failed(self):
-        return sum(o.failed for _, o in self.entries) + len(self.notes) + (len(self.slow) > MOST_SLOW)
+        return sum(o.failed for _, o in self.entries) + len(self.notes) + (len(self.slow) > MOST_SLOW) + \
+            bool(self.too_many_left())
 
     def totals(self):
         return f"{self.passed()} passed, {self.failed()} failed"
@@ -109,7 +123,7 @@ class Board:
         skipped = sum(o.skipped for _, o in self.entries)
         kernels = ", ".join(dict.fromkeys(kernel for kernel, _ in self.entries))
         say_now(f"# {kernels}: {len(self.entries)} test files, {skipped} cases skipped")
-        for line in self.longest() + self.times() + self.nowhere() + self.slow_ones() + self.failures():
+        for line in self.longest() + self.times() + self.pace.lines() + self.nowhere() + self.no_time() + self.slow_ones() + self.failures():
             say_now(line)
 
     def longest(self):
@@ -131,6 +145,19 @@ class Board:
         ran = {(o.test.name, case) for _, o in self.entries for case in o.ran + ([ALL] if o.ran else [])}
         skipped = {(o.test.name, case) for _, o in self.entries for case in o.left_out}
         return [f"# ran nowhere: {name}: {case}" for name, case in sorted(skipped - ran)]
+
+    def too_many_left(self):
+        """Why what there was no time for is a failure: a machine of the usual pace has time for all."""
+        if self.left_over and not self.pace.slow():
+            return "FAILED: this machine is not slow"
+        return "FAILED: more than half" if len(self.left_over) > self.total / 2 else ""
+
+    def no_time(self):
+        if not self.left_over:
+            return []
+        why = self.too_many_left() or "this machine is slow"
+        return [f"# not run, since {self.within:.0f} s were over ({why}): {len(self.left_over)} of {self.total} test files"] + \
+            [f"# not run: {kernel} {name}" for kernel, name in self.left_over]
 
     def slow_ones(self):
         return [f"# slow: {kernel} {first.test.name}: {'; '.join(first.failures + first.reasons)}; alone it took {second.seconds:.1f} s"

@@ -76,9 +76,14 @@ class Check:
             for kind in {k for t in self.tests if t.nodes for k in t.kinds}:
                 guests.kind(kind, self.kernel, self.variant)
             guest_tests = sorted((t for t in self.tests if t.nodes and not self.last(t)), key=lambda t: t.nodes)
-            self.host = HostLane(self, [t for t in self.tests if t.nodes == 0], beside=bool(guest_tests))
+            on_host = self.in_time(t for t in self.tests if t.nodes == 0)
+            self.host = HostLane(self, on_host, beside=bool(guest_tests))
             with self.host:
                 self.run_guests(guest_tests)
+
+    def in_time(self, tests):
+        """Those that may begin, asked one after the other."""
+        return (t for t in tests if self.board.in_time(self.kernel, t))
 
     def last(self, test):
         """Does it run when all others are over, with the machine for itself?"""
@@ -89,7 +94,7 @@ class Check:
         if tests:
             with self.board.phase(f"one at a time with {self.kernel}"), Lock(self.kernel):
                 self.lanes_up.append(Lane(self, say_now))
-                self.lanes_up[-1].run(iter(tests))
+                self.lanes_up[-1].run(self.in_time(tests))
 
     def stop(self):
         """When the run is interrupted."""
@@ -119,7 +124,7 @@ class Check:
         for group in groups.values():
             with Lock(self.kernel):
                 self.lanes_up.append(Lane(self, None if self.beside else say_now))
-                self.lanes_up[-1].run(iter(group))
+                self.lanes_up[-1].run(self.in_time(group))
 
     def order(self, tests):
         return Soak.order(tests) if self.soak else sorted(tests, key=lambda t: -t.timeout)
@@ -147,8 +152,12 @@ class Check:
         def take(share, key):
             with self.board.lock:
                 left = [t for t in share if t in pending]
+                while left and not self.board.in_time(self.kernel, left[0]):
+                    pending.remove(left.pop(0))
                 if not left:
                     return None
+                if self.board.pace.slow():      # what it comes to in its time is most with the short ones
+                    left.reverse()
                 test = next((t for t in left if t.needs_boot() == key), left[0])
                 pending.remove(test)
                 return test
@@ -180,7 +189,8 @@ class Check:
         if errors:
             raise errors[0]
         ran = sum(o.test in tests for _, o in self.board.entries)
-        if ran + self.board.noted(self.kernel) < len(tests):
+        late = sum(kernel == self.kernel for kernel, _ in self.board.left_over)
+        if ran + late + self.board.noted(self.kernel) < len(tests):
             raise GuestError(f"{len(tests)} tests were to run, {ran} did")
 
     def again(self, outcome):
@@ -202,8 +212,9 @@ class Check:
         env = {"RDS_KERNEL": self.kernel}
         if self.kind != "ours":
             env["RDS_REF"] = "1"
-        if test.slow > 1:
-            env["RDS_SLOW"] = str(test.slow)
+        slow = test.slow * self.board.pace.now()
+        if slow > 1:
+            env["RDS_SLOW"] = str(slow)
         if test.soak:
             env["RDS_SOAK"] = str(test.soak)
         return env

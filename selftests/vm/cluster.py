@@ -136,7 +136,7 @@ class Cluster:
         words += [f"modprobe {m}" for m in self.module_names]
         if "rdma_rxe" in self.module_names:
             words += ROCE
-        g.must(" && ".join(words), 90)
+        g.must(" && ".join(words), 300)
 
     @staticmethod
     def parallel(work, items):

@@ -151,7 +151,7 @@ class Console:
 class Guest:
     """Common part; start() in the two classes below."""
 
-    BOOT_TIMEOUT = 150
+    BOOT_TIMEOUT = 300
 
     def __init__(self, name, kind_, rundir, nodes=1, cpus=2, memory=1024, extra_args=""):
         self.name, self.kind, self.rundir, self.nodes = name, kind_, rundir, nodes
@@ -178,7 +178,7 @@ class Guest:
         """Starts and waits until the agent answers."""
         self.boots += 1
         self.start()
-        limit = self.BOOT_TIMEOUT * (3 if self.kind.slow > 1 else 1)
+        limit = self.BOOT_TIMEOUT * (2 if self.kind.slow > 1 else 1)
         end = time.monotonic() + limit
         while not self.agent.hello.wait(0.2):
             if self.proc.poll() is not None:
@@ -362,7 +362,7 @@ class QemuGuest(Guest):
 
 
 class UmlGuest(Guest):
-    BOOT_TIMEOUT = 60
+    BOOT_TIMEOUT = 180
 
     def start(self):
         binary = os.path.join(self.kind.base, "linux")

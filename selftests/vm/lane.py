@@ -98,6 +98,7 @@ class HostLane:
         lines, prefix = [], []
         say = say_now
         limit = test.timeout
+        test.timeout *= self.check.board.pace.now()
         if self.beside:
             # the lines of one test stay together
             say, prefix = lines.append, self.share()
@@ -174,9 +175,12 @@ class Lane:
         self.check.board.say(f"# {self.check.board.number()} {test.name} ({self.check.kernel})")
         self.ran.append(test.name)
         self.check.begins(test, self.say)
+        self.check.board.pace.measure(self.cluster.guests["a"])
         self.cluster.env = self.check.environment(test)
-        before = self.cluster.processor_seconds()
+        before, limit = self.cluster.processor_seconds(), test.timeout
+        test.timeout *= self.check.board.pace.now()
         outcome = self.attempt(test)
+        test.timeout = limit
         outcome.processor = self.cluster.processor_seconds() - before
         self.check.ended(test)
         self.check.record(outcome, self.say)

@@ -55,7 +55,7 @@ def check(args):
         raise GuestError("no test is named " + " ".join(args.names) if args.names else "there are no tests")
     if args.soak and not any(t.reads_soak() for t in tests):
         raise GuestError("none of these tests reads RDS_SOAK")
-    board = Board(float(os.environ.get("RDS_BEGAN") or time.time()))
+    board = Board(float(os.environ.get("RDS_BEGAN") or 0), float(os.environ.get("RDS_WITHIN") or 0))
     checks = {c.kernel: c for c in lanes(args, board)}
     for c in checks.values():
         c.choose(tests)
