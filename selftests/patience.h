@@ -6,12 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much slower than Debian's the kernel is, as the runner says: limits stretch with it. */
+/* How much slower the kernel is than Debian's, and this machine than usual: limits stretch with it. */
 static inline int slow(void)
 {
 	const char *times = getenv("RDS_SLOW");
 
 	return times && atoi(times) > 1 ? atoi(times) : 1;
+}
+
+/* Is it the kernel that is many times slower? */
+static inline bool slow_kernel(void)
+{
+	const char *kernel = getenv("RDS_KERNEL");
+
+	return kernel && (!strcmp(kernel, "kasan") || !strcmp(kernel, "kcsan"));
 }
 
 /* Then dials and ends of namespaces take much longer, and what is in slabs costs more. */

@@ -611,7 +611,7 @@ TEST(orphan__exit_with_many_sockets)
 TEST(orphan__exit_beside_many_connections)
 {
 	__s64 nothing, dropped;
-	int obs, i, n = slow() > 1 || has_kasan() ? 1000 : 3500;
+	int obs, i, n = slow_kernel() || has_kasan() ? 1000 : 3500;
 	char addr[32];
 
 	SETUP_PAIR();

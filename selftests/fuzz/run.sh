@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: nodes=0 timeout=600 soak=5
 #
-# Run each fuzz target for FUZZ_SECONDS (default 60; with RDS_SOAK=minutes its
+# Run each fuzz target for FUZZ_SECONDS (default 20; with RDS_SOAK=minutes its
 # share of them, at least a minute), two at a time, starting
 # from the committed corpus and from what earlier runs found ($O/corpus).  A
 # target fails if it crashes, hangs, leaks, or did not run at all.  What made
@@ -49,7 +49,7 @@ fuzz() {
 list=$(cd "$here" && ls fuzz_*.c | sed 's/\.c$//')
 # shellcheck disable=SC2086
 set -- $list
-seconds=60
+seconds=20
 if [ "${RDS_SOAK:-0}" -gt 0 ]; then
 	seconds=$((RDS_SOAK * 60 / (($# + 1) / 2)))
 	[ "$seconds" -ge 60 ] || seconds=60

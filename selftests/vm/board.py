@@ -64,7 +64,7 @@ class Board:
         if outcome.skipped:
             words += f", {outcome.skipped} skipped"
         say(f"# {'ok    ' if outcome.ok() else 'FAILED'} {name}: {words}, {outcome.seconds:.1f} s "
-            f"({outcome.processor:.1f} s of a processor)")
+            f"({outcome.processor:.1f} s of a processor{self.pace.last()})")
         for reason in outcome.reasons:
             say(f"#        {name}: {reason}")
         say("")

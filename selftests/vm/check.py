@@ -208,6 +208,11 @@ class Check:
         for kernel, second in self.board.entries[before:]:
             self.board.again(kernel, outcome, second)
 
+    def stretched(self, test):
+        """Its time limit now.  Beside others it has more already."""
+        shared = self.SHARED if self.beside and not test.alone else 1
+        return test.timeout * max(1, self.board.pace.now() / shared)
+
     def environment(self, test):
         env = {"RDS_KERNEL": self.kernel}
         if self.kind != "ours":

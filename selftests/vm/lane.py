@@ -98,11 +98,10 @@ class HostLane:
         lines, prefix = [], []
         say = say_now
         limit = test.timeout
-        test.timeout *= self.check.board.pace.now()
         if self.beside:
             # the lines of one test stay together
             say, prefix = lines.append, self.share()
-            test.timeout *= self.STARVED
+            test.timeout *= max(self.STARVED, self.check.board.pace.now())
         self.check.begins(test, say)
         self.check.board.say(f"# {self.check.board.number()} {test.name} (on this machine)")
         env = dict(testlib.host_env(), **self.check.environment(test))
@@ -178,7 +177,7 @@ class Lane:
         self.check.board.pace.measure(self.cluster.guests["a"])
         self.cluster.env = self.check.environment(test)
         before, limit = self.cluster.processor_seconds(), test.timeout
-        test.timeout *= self.check.board.pace.now()
+        test.timeout = self.check.stretched(test)
         outcome = self.attempt(test)
         test.timeout = limit
         outcome.processor = self.cluster.processor_seconds() - before
