@@ -221,10 +221,10 @@ def check_reader():
 
 def main():
     cases = [("cases are looked for in code only", check_reader())]
-    hazards, bad = check_table("hazards.rst", 3, sum(CATALOGUE.values()))
+    hazards, bad = check_table("ledger/hazards.rst", 3, sum(CATALOGUE.values()))
     cases.append(("the tests that hazards.rst names exist", bad))
     cases.append(("hazards.rst has each hazard of the catalogue once", check_catalogue(hazards)))
-    _, bad = check_table("weaknesses.rst", 4, 56)
+    _, bad = check_table("ledger/weaknesses.rst", 4, 56)
     cases.append(("the tests that weaknesses.rst names exist", bad))
     cases.append(("the tables of figures exist", check_figures()))
     skipped = no_history()
