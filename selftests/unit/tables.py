@@ -3,7 +3,8 @@
 # vm: nodes=0 timeout=60
 """The tables in Documentation/ name tests: each must exist, file and case, and each
 hazard of the catalogue must have a row, so that the tables cannot rot unseen. The tables of
-figures must be there, of a commit that git knows.
+figures must be there, of a commit that git knows. Lines of loop.c that a page explains are
+those of the file.
 
 In a table a test is area/name; a case is two__parts or "some words", and belongs to the
 test before it. One that ends in "..." is the beginning of a name. Cases are looked for in
@@ -219,6 +220,17 @@ def check_reader():
     return complaints
 
 
+def check_quotes():
+    """Lines of a source that a page shows."""
+    with open(os.path.join(DOC, "transports.rst")) as f:
+        blocks = re.findall(r"^\.\. code-block:: c\n\n((?:[ \t].*\n|\n)+)", f.read(), re.M)
+    with open(os.path.join(TOP, "net/rds/loop.c")) as f:
+        have = {line.strip() for line in f}
+    complaints = [] if blocks else ["transports.rst shows nothing"]
+    return complaints + [f"transports.rst: loop.c has no line '{line.strip()}'"
+                         for block in blocks for line in block.split("\n") if line.strip() not in have | {""}]
+
+
 def main():
     cases = [("cases are looked for in code only", check_reader())]
     hazards, bad = check_table("ledger/hazards.rst", 3, sum(CATALOGUE.values()))
@@ -227,6 +239,7 @@ def main():
     _, bad = check_table("ledger/weaknesses.rst", 4, 56)
     cases.append(("the tests that weaknesses.rst names exist", bad))
     cases.append(("the tables of figures exist", check_figures()))
+    cases.append(("loop.c has the lines that transports.rst shows", check_quotes()))
     skipped = no_history()
     cases.append((COMMITS_CASE, [] if skipped else check_commits()))
     print("TAP version 13")
