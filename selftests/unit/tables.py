@@ -4,7 +4,7 @@
 """The tables in Documentation/ name tests: each must exist, file and case, and each
 hazard of the catalogue must have a row, so that the tables cannot rot unseen. The tables of
 figures must be there, of a commit that git knows. Lines of loop.c that a page explains are
-those of the file.
+those of the file, and the map of files has each of them.
 
 In a table a test is area/name; a case is two__parts or "some words", and belongs to the
 test before it. One that ends in "..." is the beginning of a name. Cases are looked for in
@@ -220,6 +220,20 @@ def check_reader():
     return complaints
 
 
+def check_map():
+    """The map of files has each of the module once, and no other."""
+    with open(os.path.join(DOC, "overview.rst")) as f:
+        body = f.read().partition(".. begin files\n")[2].partition(".. end files\n")[0]
+    have = []
+    for first, *others in (cell.split() for cell in re.findall(r"^``([^`]+)``", body, re.M)):
+        have += [first] + [os.path.join(os.path.dirname(first), name) for name in others]
+    folder = os.path.join(TOP, "net/rds")
+    want = {os.path.relpath(p, folder) for p in glob.glob(os.path.join(folder, "**/*.c"), recursive=True)}
+    return ([f"overview.rst: no row for {name}" for name in sorted(want.difference(have))] +
+            [f"overview.rst: there is no {name}" for name in sorted(set(have) - want)] +
+            [f"overview.rst: {name} comes twice" for name in sorted(set(have)) if have.count(name) > 1])
+
+
 def check_quotes():
     """Lines of a source that a page shows."""
     with open(os.path.join(DOC, "transports.rst")) as f:
@@ -239,6 +253,7 @@ def main():
     _, bad = check_table("ledger/weaknesses.rst", 4, 56)
     cases.append(("the tests that weaknesses.rst names exist", bad))
     cases.append(("the tables of figures exist", check_figures()))
+    cases.append(("overview.rst has each file of net/rds once", check_map()))
     cases.append(("loop.c has the lines that transports.rst shows", check_quotes()))
     skipped = no_history()
     cases.append((COMMITS_CASE, [] if skipped else check_commits()))
