@@ -4,7 +4,7 @@
 """The tables in Documentation/ name tests: each must exist, file and case, and each
 hazard of the catalogue must have a row, so that the tables cannot rot unseen. The tables of
 figures must be there, of a commit that git knows. Lines of loop.c that a page explains are
-those of the file, and the map of files has each of them.
+those of the file, the map of files has each of them, and pages name pages that there are.
 
 In a table a test is area/name; a case is two__parts or "some words", and belongs to the
 test before it. One that ends in "..." is the beginning of a name. Cases are looked for in
@@ -234,6 +234,24 @@ def check_map():
             [f"overview.rst: {name} comes twice" for name in sorted(set(have)) if have.count(name) > 1])
 
 
+def check_links():
+    """Pages name pages, and sections of them."""
+    complaints = []
+    for path in glob.glob(os.path.join(DOC, "**/*.rst"), recursive=True):
+        with open(path) as f:
+            links = re.findall(r':doc:`([\w/-]+)`(?:,\s+"([^"]+)")?', f.read())
+        for page, title in links:
+            target = os.path.join(os.path.dirname(path), page + ".rst")
+            name = os.path.relpath(path, DOC)
+            if not os.path.exists(target):
+                complaints.append(f"{name}: there is no page {page}")
+                continue
+            with open(target) as f:
+                if title and not re.search(rf"^{re.escape(' '.join(title.split()))}\n[=-]+$", f.read(), re.M):
+                    complaints.append(f"{name}: {page} has no section '{title}'")
+    return complaints
+
+
 def check_quotes():
     """Lines of a source that a page shows."""
     with open(os.path.join(DOC, "transports.rst")) as f:
@@ -254,6 +272,7 @@ def main():
     cases.append(("the tests that weaknesses.rst names exist", bad))
     cases.append(("the tables of figures exist", check_figures()))
     cases.append(("overview.rst has each file of net/rds once", check_map()))
+    cases.append(("the pages and sections that pages name exist", check_links()))
     cases.append(("loop.c has the lines that transports.rst shows", check_quotes()))
     skipped = no_history()
     cases.append((COMMITS_CASE, [] if skipped else check_commits()))
