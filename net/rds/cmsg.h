@@ -34,10 +34,10 @@
  * @map: RDMA_MAP
  *
  * Atomic and RDMA arguments share no storage: one of each may occur together.
- * @dup_a and @dup_b are EINVAL at step 15, in the caller: after executing what
- * @have lists, which is what came before the bad one in its group.
+ * @dup_a and @dup_b are EINVAL, but the caller says so only after executing what
+ * @have lists, which is what came before the bad one in its group: errors of that go first.
  * ZCOPY_COOKIE without MSG_ZEROCOPY, SO_ZEROCOPY or payload is the caller's
- * to refuse, at the same step.
+ * to refuse, before it executes anything.
  */
 struct rds_request {
 	u32 have;
@@ -59,7 +59,8 @@ struct rds_request {
  * @len: its length
  * @out: the request so far (zeroed by this function): RDMA_ARGS and their byte sum
  *
- * Socket API, sendmsg step 6: malformed headers, RDMA_ARGS shorter than CMSG_LEN(56).
+ * Malformed headers, and RDMA_ARGS shorter than CMSG_LEN(56): without those the bytes of all
+ * transfers, which count as size of the message, cannot be summed up.
  * Return: 0 or -EINVAL.
  */
 int rds_cmsg_early(const void *control, size_t len, struct rds_request *out);

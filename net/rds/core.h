@@ -2,11 +2,8 @@
 /*
  * Core structures of RDS: who owns what, which lock guards which field.
  *
- * Data path:  socket.c sendmsg -> cmsg.c parses the request -> message.c builds and
- * charges -> conn.c finds the path -> path.c enqueues and pumps, sendq.c says what goes next ->
- * transport || wire || transport -> deliver.c tests the sequence -> recv.c finds the port and
- * queues -> recvmsg copies out.  Acknowledgements return through rds_path_acked(), room through
- * rds_path_kick().
+ * Documentation/overview.rst has the way of a message, with the file at each step, and the map of
+ * all files.  Acknowledgements return through rds_path_acked(), room through rds_path_kick().
  *
  * Lock order (outer first):
  *   rds_path.link (mutex) -> the transport's own lock -> one of

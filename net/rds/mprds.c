@@ -5,9 +5,10 @@
  *
  * Handshake frames arrive in softirq; they only record what the peer said and queue mprds_work,
  * which allocates paths in process context.  The number of paths that links are made and taken
- * for only grows: a smaller count is counted and ignored (hazard D20).  Our own messages are
- * spread once, because a socket that changed its path could be overtaken by itself; but all are
- * put on path 0 if the peer turns out to be one that mixes up the others.
+ * for only grows: a smaller count is counted and ignored, because messages may wait on the paths
+ * that it leaves out.  Our own messages are spread once, because a socket that changed its path
+ * could be overtaken by itself; but all are put on path 0 if the peer turns out to be one that
+ * mixes up the others.
  */
 #include <linux/jhash.h>
 #include <linux/random.h>

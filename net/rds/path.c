@@ -144,7 +144,8 @@ int rds_path_enqueue(struct rds_path *p, struct rds_message *m, unsigned int npa
  * @sport: source port
  * @dport: destination port
  *
- * Queued, never sent from here: the caller may be the receive path (hazard H2).
+ * Queued, never sent from here: the caller may be the receive path, in softirq and inside of the
+ * transport, and sending sleeps and calls the transport.
  *
  * Context: any.
  * Return: 0, -ENOMEM, or an error of rds_path_enqueue().

@@ -12,7 +12,7 @@
  *
  * Older peers say nothing of this (RDS_PEER_OLDER): their links are placed by port or order.
  *
- * Documentation/overview.rst, "Links, paths and instances", has the rules, and why they are so.
+ * Documentation/links.rst has the rules, and why they are so.
  */
 #include <linux/jiffies.h>
 

@@ -4,7 +4,8 @@
  *
  * The order of the checks is the ABI (Documentation/sockets.rst).  The commit point is
  * rds_path_enqueue() in send_commit(): before it every error undoes everything, after it
- * the call returns the payload length whatever the transport says (hazard K10).
+ * the call returns the payload length whatever the transport says, for the message will be sent,
+ * and who is told of an error sends it again.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -42,7 +43,7 @@ struct send_ctx {
 	u64 mapped;
 };
 
-/* Steps 2..5: where to. */
+/* Where to: what the call names, or else what connect() has set. */
 static int send_destination(struct send_ctx *s)
 {
 	struct rds_sock *rs = s->rs;
@@ -114,7 +115,7 @@ static int send_check_iovs(const struct rds_rdma_args *args)
 	return 0;
 }
 
-/* Steps 6..10: sizes and control messages. */
+/* Sizes and control messages, before there is a message that would have to be undone. */
 static int send_request(struct send_ctx *s)
 {
 	const struct msghdr *msg = s->msg;
@@ -143,7 +144,7 @@ static int send_request(struct send_ctx *s)
 	return 0;
 }
 
-/* Steps 11, 12: the message and its payload. */
+/* The message and its payload, copied or pinned. */
 static struct rds_message *send_message(struct send_ctx *s)
 {
 	struct iov_iter *from = &s->msg->msg_iter;
@@ -266,7 +267,7 @@ static int send_add_cookie(struct send_ctx *s, struct rds_message *m)
 	return 0;
 }
 
-/* Steps 15, 16: execute the control messages. */
+/* Do what the control messages ask for, as far as the connection's transport can. */
 static int send_execute(struct send_ctx *s, struct rds_message *m, struct rds_conn *c)
 {
 	bool want_zc = s->msg->msg_flags & MSG_ZEROCOPY;
@@ -297,7 +298,7 @@ static void send_uncharge(struct rds_message *m)
 	list_del_init(&m->node);
 }
 
-/* Step 19: room in the send buffer. */
+/* Wait for room in the send buffer, unless the call is not to wait. */
 static int send_wait_room(struct send_ctx *s)
 {
 	struct sock *sk = rds_rs_to_sk(s->rs);
@@ -378,7 +379,7 @@ static void send_transmit(struct send_ctx *s, struct rds_path *p)
 		rds_path_want(p->conn->paths[0]);
 }
 
-/* Steps 18, 19: may it be queued?  Then it is accounted for, at both. */
+/* Wait until it may be queued; it then counts in the send buffer and as under way to the port. */
 static int send_admit(struct send_ctx *s, struct rds_message *m, struct rds_conn *c)
 {
 	int err;

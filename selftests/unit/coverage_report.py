@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # vm: nodes=0 timeout=60
-"""When "make coverage" fails, and Documentation/coverage.rst: its figures are high enough, and the
+"""When "make coverage" fails, and Documentation/ledger/coverage.rst: its figures are high enough, and the
 functions that it gives reasons for exist."""
 
 import collections

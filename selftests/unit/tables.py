@@ -3,7 +3,8 @@
 # vm: nodes=0 timeout=60
 """The tables in Documentation/ name tests: each must exist, file and case, and each
 hazard of the catalogue must have a row, so that the tables cannot rot unseen. The tables of
-figures must be there, of a commit that git knows.
+figures must be there, of a commit that git knows. Lines of loop.c that a page explains are
+those of the file, the map of files has each of them, and pages name pages that there are.
 
 In a table a test is area/name; a case is two__parts or "some words", and belongs to the
 test before it. One that ends in "..." is the beginning of a name. Cases are looked for in
@@ -219,14 +220,60 @@ def check_reader():
     return complaints
 
 
+def check_map():
+    """The map of files has each of the module once, and no other."""
+    with open(os.path.join(DOC, "overview.rst")) as f:
+        body = f.read().partition(".. begin files\n")[2].partition(".. end files\n")[0]
+    have = []
+    for first, *others in (cell.split() for cell in re.findall(r"^``([^`]+)``", body, re.M)):
+        have += [first] + [os.path.join(os.path.dirname(first), name) for name in others]
+    folder = os.path.join(TOP, "net/rds")
+    want = {os.path.relpath(p, folder) for p in glob.glob(os.path.join(folder, "**/*.c"), recursive=True)}
+    return ([f"overview.rst: no row for {name}" for name in sorted(want.difference(have))] +
+            [f"overview.rst: there is no {name}" for name in sorted(set(have) - want)] +
+            [f"overview.rst: {name} comes twice" for name in sorted(set(have)) if have.count(name) > 1])
+
+
+def check_links():
+    """Pages name pages, and sections of them."""
+    complaints = []
+    for path in glob.glob(os.path.join(DOC, "**/*.rst"), recursive=True):
+        with open(path) as f:
+            links = re.findall(r':doc:`([\w/-]+)`(?:,\s+"([^"]+)")?', f.read())
+        for page, title in links:
+            target = os.path.join(os.path.dirname(path), page + ".rst")
+            name = os.path.relpath(path, DOC)
+            if not os.path.exists(target):
+                complaints.append(f"{name}: there is no page {page}")
+                continue
+            with open(target) as f:
+                if title and not re.search(rf"^{re.escape(' '.join(title.split()))}\n[=-]+$", f.read(), re.M):
+                    complaints.append(f"{name}: {page} has no section '{title}'")
+    return complaints
+
+
+def check_quotes():
+    """Lines of a source that a page shows."""
+    with open(os.path.join(DOC, "transports.rst")) as f:
+        blocks = re.findall(r"^\.\. code-block:: c\n\n((?:[ \t].*\n|\n)+)", f.read(), re.M)
+    with open(os.path.join(TOP, "net/rds/loop.c")) as f:
+        have = {line.strip() for line in f}
+    complaints = [] if blocks else ["transports.rst shows nothing"]
+    return complaints + [f"transports.rst: loop.c has no line '{line.strip()}'"
+                         for block in blocks for line in block.split("\n") if line.strip() not in have | {""}]
+
+
 def main():
     cases = [("cases are looked for in code only", check_reader())]
-    hazards, bad = check_table("hazards.rst", 3, sum(CATALOGUE.values()))
+    hazards, bad = check_table("ledger/hazards.rst", 3, sum(CATALOGUE.values()))
     cases.append(("the tests that hazards.rst names exist", bad))
     cases.append(("hazards.rst has each hazard of the catalogue once", check_catalogue(hazards)))
-    _, bad = check_table("weaknesses.rst", 4, 56)
+    _, bad = check_table("ledger/weaknesses.rst", 4, 56)
     cases.append(("the tests that weaknesses.rst names exist", bad))
     cases.append(("the tables of figures exist", check_figures()))
+    cases.append(("overview.rst has each file of net/rds once", check_map()))
+    cases.append(("the pages and sections that pages name exist", check_links()))
+    cases.append(("loop.c has the lines that transports.rst shows", check_quotes()))
     skipped = no_history()
     cases.append((COMMITS_CASE, [] if skipped else check_commits()))
     print("TAP version 13")

@@ -4,9 +4,9 @@
 coverage.py clean
 coverage.py report [--least PERCENT]
 	fails when the core or the TCP transport has less; tells which functions have lines that
-	no test ran and no row in Documentation/coverage.rst that says why
+	no test ran and no row in Documentation/ledger/coverage.rst that says why
 coverage.py save
-	writes the figures that the last run left into Documentation/coverage.rst
+	writes the figures that the last run left into Documentation/ledger/coverage.rst
 """
 
 import collections
@@ -24,7 +24,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OUT = os.path.join(TOP, "build/coverage")
-PAGE = os.path.join(TOP, "Documentation/coverage.rst")
+PAGE = os.path.join(TOP, "Documentation/ledger/coverage.rst")
 OBJECTS = os.path.join(TOP, "build/uml-kasan-gcov")
 GCOV = "gcov-12"
 
@@ -124,7 +124,7 @@ def table_of(page, name):
     head, found, rest = page.partition(begin)
     body, closed, tail = rest.partition(end)
     if not found or not closed:
-        sys.exit(f"coverage: Documentation/coverage.rst has no lines '.. begin {name}', '.. end {name}'")
+        sys.exit(f"coverage: Documentation/ledger/coverage.rst has no lines '.. begin {name}', '.. end {name}'")
     return head + begin, body, end + tail
 
 
@@ -199,7 +199,7 @@ def report(least):
         return 0
     with open(PAGE) as f:
         for name, function in unexplained(lines, functions, f.read()):
-            print(f"# no reason in Documentation/coverage.rst: net/rds/{name} {function}()")
+            print(f"# no reason in Documentation/ledger/coverage.rst: net/rds/{name} {function}()")
     bad = too_low(parts(lines), least)
     print("\n".join(bad), end="\n" if bad else "")
     return 1 if bad else 0

@@ -2,23 +2,7 @@
 /*
  * RDS over verbs: internals of rds_rdma.ko.
  *
- * main.c	module, parameters, the transport
- * device.c	devices: what they can do, their protection domain, which addresses are theirs
- * cm.c		connection manager: listeners, requests, events
- * park.c	requests of peers that wait to be answered
- * link.c	one link: queue pair, completion queues, start and stop
- * bufs.c	small buffers of a link
- * send.c	fragments, signalling, completions
- * ack.c	acknowledgments
- * recv.c	receive buffers, reassembly
- * partial.c	memory of messages that were received in part
- * mr.c		memory regions and their registration
- * ops.c	RDMA and atomic operations of messages
- * alive.c	is the peer still there; links that do nothing
- * leave.c	links whose port is down, or whose device goes
- * say.c	what stands in the kernel log
- * info.c	information records; stats.c counters; sysctl.c
- * ring.c, private.c, credit.c	pure code, tested in user space
+ * Documentation/overview.rst says what each file does.
  *
  * Locks.  The core's link mutex serialises start, stop and send of a path.  The CM calls
  * handlers of one id one at a time; stop() takes that lock (rdma_lock_handler()) only to say

@@ -2,16 +2,7 @@
 /*
  * RDS over TCP: internals of rds_tcp.ko.
  *
- * main.c  module, namespaces: listener, sysctls; address ownership
- * place.c incoming connections until they have a path: accept, wait for the first header, judge
- * park.c  those that wait for their path
- * turn.c  in which order the links of an old peer are read
- * link.c  one link: dial or adopt, TCP's callbacks, drain and stop
- * batch.c what is handed to TCP in one call
- * zcopy.c pages of a program, until the packets are gone
- * send.c  transmit, hold back, acknowledgements
- * recv.c  receive: frames out of TCP's queue
- * info.c  information records and counters
+ * Documentation/overview.rst says what each file does.
  *
  * Locks.  The core's link mutex serialises start, stop and send of a path.  What
  * TCP's callbacks and those three share (marked "sk" below) is protected by the TCP
