@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=300 lanes=debian
+# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=300 lanes=debian alone=1
 # A user who overdoes it does not take other users' part of what goes between two addresses, over
 # verbs.
 . "$(dirname "$0")/common.sh"
