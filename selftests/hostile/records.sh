@@ -11,7 +11,11 @@ RECORD=256
 
 went() {
 	program visitors n1 spill.py visitors fd00:: fd00:1::ffff $PEERS
-	busywait 300 said visitors '^went' || { show_file "$T/visitors"; return 1; }
+	busywait 300 said visitors '^went' || {
+		show_file "$T/visitors"
+		n3 "$BIN/rds-info" -c | grep -E 'accept|conn_|refused|nomem|link_' | sed 's/^/# /'
+		return 1
+	}
 	end visitors
 }
 
