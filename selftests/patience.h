@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much slower the kernel is than Debian's, and this machine than usual: limits stretch with it. */
+/* How much slower than usual the kernel and this machine are: limits stretch with it. */
 static inline int slow(void)
 {
 	const char *times = getenv("RDS_SLOW");
