@@ -51,8 +51,8 @@ class Board:
         with self.lock:
             say_now(line)
 
-    def in_time(self, kernel, test):
-        """May it begin?  If not, it is told at the end."""
+    def admit(self, kernel, test):
+        """Lets it begin; or the time is over, and it is told at the end."""
         if not self.within or time.time() - self.began < self.within:
             return True
         self.left_over.append((kernel, test.name))

@@ -76,14 +76,14 @@ class Check:
             for kind in {k for t in self.tests if t.nodes for k in t.kinds}:
                 guests.kind(kind, self.kernel, self.variant)
             guest_tests = sorted((t for t in self.tests if t.nodes and not self.last(t)), key=lambda t: t.nodes)
-            on_host = self.in_time(t for t in self.tests if t.nodes == 0)
+            on_host = self.admitted(t for t in self.tests if t.nodes == 0)
             self.host = HostLane(self, on_host, beside=bool(guest_tests))
             with self.host:
                 self.run_guests(guest_tests)
 
-    def in_time(self, tests):
-        """Those that may begin, asked one after the other."""
-        return (t for t in tests if self.board.in_time(self.kernel, t))
+    def admitted(self, tests):
+        """Those that may begin, each when its turn comes."""
+        return (t for t in tests if self.board.admit(self.kernel, t))
 
     def last(self, test):
         """Does it run when all others are over, with the machine for itself?"""
@@ -94,7 +94,7 @@ class Check:
         if tests:
             with self.board.phase(f"one at a time with {self.kernel}"), Lock(self.kernel):
                 self.lanes_up.append(Lane(self, say_now))
-                self.lanes_up[-1].run(self.in_time(tests))
+                self.lanes_up[-1].run(self.admitted(tests))
 
     def stop(self):
         """When the run is interrupted."""
@@ -124,7 +124,7 @@ class Check:
         for group in groups.values():
             with Lock(self.kernel):
                 self.lanes_up.append(Lane(self, None if self.beside else say_now))
-                self.lanes_up[-1].run(self.in_time(group))
+                self.lanes_up[-1].run(self.admitted(group))
 
     def order(self, tests):
         return Soak.order(tests) if self.soak else sorted(tests, key=lambda t: -t.timeout)
@@ -152,7 +152,7 @@ class Check:
         def take(share, key):
             with self.board.lock:
                 left = [t for t in share if t in pending]
-                while left and not self.board.in_time(self.kernel, left[0]):
+                while left and not self.board.admit(self.kernel, left[0]):
                     pending.remove(left.pop(0))
                 if not left:
                     return None
