@@ -73,7 +73,9 @@ struct flow_count {
 
 /* Between the processes of one run. */
 struct shared {
-	volatile int ready, go, stop, measuring, finish, failed;
+	volatile int ready, go, stop, measuring, finish;
+	volatile int failed;		/* and the reason is complete */
+	int telling;			/* the first that gives up writes the reason */
 	char why[200];
 	uint64_t run;
 	struct sockaddr_storage addr[MAX_FLOWS];	/* of the receiving sockets */
@@ -143,6 +145,15 @@ struct rx {
 	uint64_t credit[MAX_FLOWS];	/* messages that the peer has taken, or answered */
 };
 
+/* shared.c */
+/* NULL without memory */
+struct shared *shared_new(void);
+void shared_free(struct shared *sh);
+/* Says why this run is void. Return: whether that is heard: the first to say it is. */
+bool give_up(struct shared *sh, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for a process of the run, which ends with it. */
+void fail(struct shared *sh, const char *fmt, ...) __attribute__((noreturn, format(printf, 2, 3)));
+
 /* send.c */
 void send_process(const struct job *job, unsigned int index) __attribute__((noreturn));
 
@@ -155,8 +166,6 @@ void rx_message(struct rx *rx, unsigned int i, const void *buf, size_t len,
 		const struct peer *from);
 
 /* socket.c */
-void fail(struct shared *sh, const char *fmt, ...) __attribute__((noreturn, format(printf, 2, 3)));
-bool give_up(struct shared *sh, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void send_message(const struct job *job, int fd, const struct peer *to,
 		  const struct msg_head *h, const void *payload, size_t payload_len);
 unsigned int job_window(const struct job *job);
@@ -190,8 +199,6 @@ struct crew {
 
 uint64_t now_ns(void);
 void pause_s(double seconds);
-struct shared *shared_new(void);
-void shared_free(struct shared *sh);
 void job_shape(struct job *job, const struct proto *p, const struct cell *c, struct shared *sh);
 bool crew_receivers(const struct job *job, struct crew *crew);
 bool crew_senders(const struct job *job, struct crew *crew);

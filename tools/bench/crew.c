@@ -33,20 +33,6 @@ void pause_s(double seconds)
 		;
 }
 
-/* What the processes share; NULL without memory. */
-struct shared *shared_new(void)
-{
-	struct shared *sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return sh == MAP_FAILED ? NULL : sh;
-}
-
-void shared_free(struct shared *sh)
-{
-	munmap(sh, sizeof(*sh));
-}
-
 /* Who there is in a run of @c. */
 void job_shape(struct job *job, const struct proto *p, const struct cell *c, struct shared *sh)
 {

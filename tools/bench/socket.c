@@ -8,7 +8,6 @@
 #include <linux/tipc.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,37 +18,6 @@
 #include <linux/sctp.h>
 
 #define PF_RDS_NUMBER	21
-
-static bool say_why(struct shared *sh, const char *fmt, va_list ap)
-{
-	if (__sync_lock_test_and_set(&sh->failed, 1))
-		return false;
-	vsnprintf(sh->why, sizeof(sh->why), fmt, ap);
-	return true;
-}
-
-/* Says why this run is void. Return: whether that is heard: the first to say it is. */
-bool give_up(struct shared *sh, const char *fmt, ...)
-{
-	va_list ap;
-	bool heard;
-
-	va_start(ap, fmt);
-	heard = say_why(sh, fmt, ap);
-	va_end(ap);
-	return heard;
-}
-
-/* The same for a process of the run, which ends with it. */
-void fail(struct shared *sh, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say_why(sh, fmt, ap);
-	va_end(ap);
-	_exit(1);
-}
 
 static void set_buffers(int fd, int bytes)
 {
