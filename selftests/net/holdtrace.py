@@ -2,8 +2,7 @@
 """How long does the module hold a spinlock, or keep bottom halves off, while it walks?
 
 For net/holds.py and ib/holds.py, which are root.  The function tracer sees each spin_lock_bh() and
-spin_unlock_bh(); from the first to the last of a task or of a softirq is one hold, but for the
-interrupts in between.  It counts if a function of ours began it.
+spin_unlock_bh(), holdsum sums up; a hold counts if a function of ours began it.
 """
 import os
 import re
@@ -12,6 +11,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 RDS, SOL_RDS, CANCEL_SENT_TO = 21, 276, 1
@@ -19,7 +19,6 @@ SNDBUFFORCE, RCVBUFFORCE = 32, 33
 TRACING = "/sys/kernel/tracing/"
 LOCKS = "_raw_spin_lock_bh _raw_spin_unlock_bh _raw_write_lock_bh _raw_write_unlock_bh"
 INTERRUPTS = "irq_enter_rcu irq_exit_rcu"
-LINE = re.compile(r"^.{16}-(\d+) +\[\d+\] (\S+) +([\d.]+): (\w+) <-(\S+)")
 MODULES = "[rds]", "[rds_tcp]", "[rds_rdma]"
 
 
@@ -32,16 +31,24 @@ def put(name, text):
         f.write(text)
 
 
-def ours():
-    with open("/proc/kallsyms") as f:
-        return {words[2] for words in map(str.split, f) if words[-1] in MODULES}
+def write_table(path):
+    """For holdsum: where functions of modules begin, whose names are told if they are ours, and the traced ones."""
+    kinds = dict(zip(LOCKS.split() + INTERRUPTS.split(), "LULUIO"))
+    with open("/proc/kallsyms") as f, open(path, "w") as table:
+        print("0 - -", file=table)
+        for addr, kind, name, *module in map(str.split, f):
+            if name in kinds and not module:
+                print(addr, kinds[name], "-", file=table)
+            elif module and kind in "tT":
+                print(addr, *("f", name) if module[0] in MODULES else "--", file=table)
 
 
 class Holds:
     """The longest hold of each function that begins one, of all that was done."""
 
     def __init__(self):
-        self.names = ours()
+        self.table = os.path.join(tempfile.mkdtemp(), "table")
+        write_table(self.table)
         self.longest, self.count = {}, 0
         if not os.path.exists(TRACING + "trace"):
             subprocess.run(["mount", "-t", "tracefs", "none", TRACING], check=True)
@@ -65,8 +72,7 @@ class Holds:
         took = time.monotonic() - begin
         put("tracing_on", "0")
         before = self.count
-        with open(TRACING + "trace") as f:
-            worst = self.read(f)
+        worst = self.read()
         with open(TRACING + "per_cpu/cpu0/stats") as f:
             lost = int(re.search(r"overrun: (\d+)", f.read()).group(1))
         print("# %-24s %8d holds, the longest %5.0f us by %s; %.1f s" % (
@@ -74,38 +80,15 @@ class Holds:
         if lost:
             sys.exit("the trace was too long: %d lines are lost" % lost)
 
-    @staticmethod
-    def interrupted(held, us):
-        for key, (depth, since, who) in held.items():
-            held[key] = depth, since + us, who
-
-    def read(self, lines):
-        held, worst, entered = {}, (0, "nobody"), 0
-        for line in lines:
-            m = LINE.match(line)
-            if not m:
-                continue
-            pid, flags, at, name, caller = m.groups()
-            at = float(at) * 1e6
-            if name == "irq_enter_rcu":
-                entered = at
-                continue
-            if name == "irq_exit_rcu":
-                self.interrupted(held, at - entered)
-                continue
-            if flags[2] == "s" and (pid, ".") in held:
-                # A softirq in its way: what the task has called has not taken the lock yet.
-                held[pid, "."] = held[pid, "."][0], at, held[pid, "."][2]
-            key = pid, flags[2]
-            depth, since, who = held.get(key, (0, 0, None))
-            if "unlock" not in name:
-                held[key] = (depth + 1, since, who) if depth else (1, at, caller)
-                continue
-            if depth == 1 and who in self.names:
-                self.count += 1
-                self.longest[who] = max(self.longest.get(who, 0), at - since)
-                worst = max(worst, (at - since, who))
-            held[key] = max(depth - 1, 0), since, who
+    def read(self):
+        """Return: the longest hold in microseconds, and which function of ours began it."""
+        worst = 0, "nobody"
+        out = subprocess.run([os.environ["BIN"] + "/holdsum", self.table], stdout=subprocess.PIPE, check=True, text=True).stdout
+        for count, longest, who in map(str.split, out.splitlines()):
+            if who != "-":
+                self.count += int(count)
+                self.longest[who] = max(self.longest.get(who, 0), int(longest))
+                worst = max(worst, (int(longest), who))
         return worst
 
     def judge(self, limit):
