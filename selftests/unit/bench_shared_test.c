@@ -7,7 +7,7 @@
 #include "unit.h"
 #include "../../tools/bench/bench.h"
 
-#define LONG	(64UL << 20)	/* bytes; to read them takes far longer than to look at the reason */
+#define LONG	(64UL << 20)	/* bytes; to read them takes far longer than a look at the reason */
 
 static char *long_words(void)
 {
