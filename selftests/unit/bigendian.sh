@@ -39,6 +39,7 @@ for t; do
 	nr=$((nr + 1))
 	case $name in	# as in the Makefile
 	bench_histogram) more=$bench/histogram.c ;;
+	bench_shared) more=$bench/shared.c ;;
 	bench_report) more="$bench/report.c $bench/json.c $bench/summary.c $bench/cells.c $top/tools/common.c" ;;
 	bench_control) more="$bench/control.c $bench/cells.c" ;;
 	*) more= ;;
