@@ -13,8 +13,8 @@ with_flows() {
 	FLOWN=$((FLOWN + 1))
 	id=w$FLOWN
 	start_flow "$id-a" a 10.0.0.1 b 10.0.0.2 $n -S 0-9000 -r 300 || return 1
-	start_flow "$id-b" b 10.0.0.2 a 10.0.0.1 $n -S 0-9000 -r 300 || return 1
-	start_flow "$id-6" a '[fd00::1]' b '[fd00::2]' $n -S 0-9000 -r 300 || return 1
+	start_flow "$id-b" b 10.0.0.2 a 10.0.0.1 $n -S 0-3000 -r 300 || return 1
+	start_flow "$id-6" a '[fd00::1]' b '[fd00::2]' $n -S 0-3000 -r 300 || return 1
 	sleep 0.7
 	"$@" || { note "$1 failed"; rc=1; }
 	end_flow "$id-a" $n || rc=1
