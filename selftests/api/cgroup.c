@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=100 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=100 lanes=uml */
 /* Queued messages are charged to the memory cgroup of their owner (R14, K1). */
 #include "rds_util.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=120 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 lanes=uml */
 /* SO_RDS_MSG_RXPATH_LATENCY: which traces are taken, and what they say. */
 #include "rds_duo.h"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=60 ref=0 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=60 ref=0 waits=1 lanes=uml
 # A peer that pairs paths by order of arrival (all before Linux 7.0) lets links go and makes new
 # ones, which get other paths than the old ones had.  What the old ones have brought is delivered
 # before what the new ones bring: else messages overtake others, and come twice, because only the

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0
+# vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0 lanes=uml
 # Users take turns on a path, and a socket may change hands between two messages: they stay in order.
 . "$(dirname "$0")/common.sh"
 

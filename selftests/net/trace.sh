@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=60 ref=0
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=60 ref=0 lanes=uml
 # The tracepoints tell the life of a path and of a message, and name the reason of a drop and
 # of the end of a link; with addresses, IPv4 as IPv4, and the namespace.  Documentation/tracing.rst
 # describes each event, with the members that it has.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=60
+# vm: nodes=1 modules=rds_tcp,veth timeout=60 lanes=uml
 # Users without privileges, in a user and network namespace of their own.
 . "$(dirname "$0")/common.sh"
 
