@@ -38,10 +38,10 @@ for t; do
 	name=${t%_test.c}
 	nr=$((nr + 1))
 	case $name in	# as in the Makefile
-	bench_histogram) more=$bench/histogram.c ;;
-	bench_shared) more=$bench/shared.c ;;
+	bench_check) more= ;;	# among all tests' sources
 	bench_report) more="$bench/report.c $bench/json.c $bench/summary.c $bench/cells.c $top/tools/common.c" ;;
 	bench_control) more="$bench/control.c $bench/cells.c" ;;
+	bench_*) more=$bench/${name#bench_}.c ;;
 	*) more= ;;
 	esac
 	# shellcheck disable=SC2086
