@@ -31,23 +31,24 @@ def put(name, text):
         f.write(text)
 
 
-def write_table(path):
+def write_table(table):
     """For holdsum: where functions of modules begin, whose names are told if they are ours, and the traced ones."""
     kinds = dict(zip(LOCKS.split() + INTERRUPTS.split(), "LULUIO"))
-    with open("/proc/kallsyms") as f, open(path, "w") as table:
+    with open("/proc/kallsyms") as f:
         print("0 - -", file=table)
         for addr, kind, name, *module in map(str.split, f):
             if name in kinds and not module:
                 print(addr, kinds[name], "-", file=table)
             elif module and kind in "tT":
                 print(addr, *("f", name) if module[0] in MODULES else "--", file=table)
+    table.flush()
 
 
 class Holds:
     """The longest hold of each function that begins one, of all that was done."""
 
     def __init__(self):
-        self.table = os.path.join(tempfile.mkdtemp(), "table")
+        self.table = tempfile.NamedTemporaryFile("w")
         write_table(self.table)
         self.longest, self.count = {}, 0
         if not os.path.exists(TRACING + "trace"):
@@ -83,7 +84,7 @@ class Holds:
     def read(self):
         """Return: the longest hold in microseconds, and which function of ours began it."""
         worst = 0, "nobody"
-        out = subprocess.run([os.environ["BIN"] + "/holdsum", self.table], stdout=subprocess.PIPE, check=True, text=True).stdout
+        out = subprocess.run([os.environ["BIN"] + "/holdsum", self.table.name], stdout=subprocess.PIPE, check=True, text=True).stdout
         for count, longest, who in map(str.split, out.splitlines()):
             if who != "-":
                 self.count += int(count)
