@@ -484,6 +484,28 @@ TEST_F_TIMEOUT(wire, links_that_go__hold_up_nobody, 120)
 		peer_close(&mute[i]);
 }
 
+/*
+ * A peer that uses its link and never confirms it has one, and is told when it ends: the CM refuses
+ * it then, for it still waits for the confirmation.
+ */
+TEST_F(wire, links_that_are_not_confirmed)
+{
+	struct frame_hdr h;
+	char in[4];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, peer_connect_unconfirmed(self->p, B4));
+		h = frame(1, 2, 9, PORT, 0);
+		ASSERT_EQ(0, peer_send(self->p, &h, "hi", 2));
+		ASSERT_EQ(2, recv_wait(self->fd, in, sizeof(in)));
+		ASSERT_EQ(0, skip_map(self->p));
+		ASSERT_EQ(0, send_bad(self->p, &bad[0]));
+		EXPECT_EQ(RDMA_CM_EVENT_REJECTED, peer_event(self->p, PEER_WAIT));
+		peer_close(self->p);
+	}
+}
+
 /* A message that invalidates a region on its way is no frame, though its key is right. */
 TEST_F(wire, bad_frames__invalidation)
 {

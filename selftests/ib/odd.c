@@ -158,50 +158,6 @@ TEST_F(rdma, tos__of_the_administrator)
 
 /* ---- completion queues ---------------------------------------------------------- */
 
-static int qp_to(struct peer *p, struct ibv_qp *qp, enum ibv_qp_state state)
-{
-	struct ibv_qp_attr attr = { .qp_state = state };
-	int mask;
-
-	return rdma_init_qp_attr(p->id, &attr, &mask) || ibv_modify_qp(qp, &attr, mask);
-}
-
-/* A connection that the peer uses and does not confirm: the answer to its request, 0 or -1. */
-static int connect_unconfirmed(struct peer *p, const char *to)
-{
-	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
-	struct ibv_qp *qp;
-	struct priv4 d;
-	int ret = -1;
-
-	if (peer_open(p, to))
-		return -1;
-	d = peer_priv(p, to);
-	param.private_data = &d;
-	param.private_data_len = sizeof(d);
-	/* without a queue pair of its own librdmacm leaves that to us */
-	qp = p->id->qp;
-	p->id->qp = NULL;
-	param.qp_num = qp->qp_num;
-	if (!rdma_connect(p->id, &param) &&
-	    peer_event(p, PEER_WAIT) == RDMA_CM_EVENT_CONNECT_RESPONSE &&
-	    !qp_to(p, qp, IBV_QPS_RTR) && !qp_to(p, qp, IBV_QPS_RTS))
-		ret = 0;
-	p->id->qp = qp;
-	return ret;
-}
-
-static int confirm(struct peer *p)
-{
-	struct ibv_qp *qp = p->id->qp;
-	int ret;
-
-	p->id->qp = NULL;
-	ret = rdma_establish(p->id);
-	p->id->qp = qp;
-	return ret;
-}
-
 /*
  * The peer's first frames come before the confirmation that makes the link: nobody looks at them
  * until then.  On an adapter that tells of what lies in a queue when it is armed, that is no reason
@@ -218,7 +174,7 @@ TEST_F(rdma, events__before_the_link_is_up)
 
 	ASSERT_EQ(0, odd(""));
 	RUN("echo 1 >" PARAM "level_events");
-	ASSERT_EQ(0, connect_unconfirmed(p, B4));
+	ASSERT_EQ(0, peer_connect_unconfirmed(p, B4));
 	runs = counter(self->b, "ib_tasklet_call");
 	events = counter(self->b, "ib_rx_cq_event");
 	ASSERT_EQ(0, peer_send(p, &h, "xy", 2));
@@ -231,8 +187,7 @@ TEST_F(rdma, events__before_the_link_is_up)
 	TH_LOG("%lld runs, %lld events", runs, events);
 	EXPECT_GE(20, runs);
 	EXPECT_GE(5, events);
-	/* or the CM goes on asking for it */
-	EXPECT_EQ(0, confirm(p));
+	EXPECT_EQ(0, peer_confirm(p));
 	EXPECT_EQ(2, recv_wait(self->b, m, 4));
 	peer_close(p);
 	free(p);

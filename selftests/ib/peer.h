@@ -259,6 +259,50 @@ static inline int peer_connect(struct peer *p, const char *to)
 	return -1;
 }
 
+static inline int peer_qp_to(struct peer *p, struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask;
+
+	return rdma_init_qp_attr(p->id, &attr, &mask) || ibv_modify_qp(qp, &attr, mask);
+}
+
+/* A connection that the peer uses and does not confirm: the answer to its request, 0 or -1. */
+static inline int peer_connect_unconfirmed(struct peer *p, const char *to)
+{
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
+	struct ibv_qp *qp;
+	struct priv4 d;
+	int ret = -1;
+
+	if (peer_open(p, to))
+		return -1;
+	d = peer_priv(p, to);
+	param.private_data = &d;
+	param.private_data_len = sizeof(d);
+	/* without a queue pair of its own librdmacm leaves that to us */
+	qp = p->id->qp;
+	p->id->qp = NULL;
+	param.qp_num = qp->qp_num;
+	if (!rdma_connect(p->id, &param) &&
+	    peer_event(p, PEER_WAIT) == RDMA_CM_EVENT_CONNECT_RESPONSE &&
+	    !peer_qp_to(p, qp, IBV_QPS_RTR) && !peer_qp_to(p, qp, IBV_QPS_RTS))
+		ret = 0;
+	p->id->qp = qp;
+	return ret;
+}
+
+static inline int peer_confirm(struct peer *p)
+{
+	struct ibv_qp *qp = p->id->qp;
+	int ret;
+
+	p->id->qp = NULL;
+	ret = rdma_establish(p->id);
+	p->id->qp = qp;
+	return ret;
+}
+
 /* Post @n bytes of the scratch buffer, and do not wait: 0 or -1. */
 static inline int peer_post_raw(struct peer *p, int n, int opcode)
 {

@@ -140,6 +140,9 @@ static int rds_ib_established(struct rds_ib_link *l, const struct rdma_cm_event 
 {
 	struct rds_ib_private priv;
 
+	WRITE_ONCE(l->confirmed, true);
+	if (test_bit(RDS_IB_UP, &l->flags))
+		return 0;
 	if (!l->adopted &&
 	    rds_ib_private_parse(ev->param.conn.private_data, ev->param.conn.private_data_len,
 				 rds_ib_is_v6(l), &priv) && priv.major) {
@@ -154,6 +157,11 @@ static int rds_ib_established(struct rds_ib_link *l, const struct rdma_cm_event 
 
 static int rds_ib_rejected(struct rds_ib_link *l, struct rdma_cm_event *ev)
 {
+	/* So ends a link that its peer was not known to have confirmed. */
+	if (test_bit(RDS_IB_UP, &l->flags)) {
+		WRITE_ONCE(l->disconnected, true);
+		return -ECONNRESET;
+	}
 	rds_ib_count(RDS_IB_REJECTED);
 	rds_ib_say_refused(l, ev->status);
 	return -ECONNREFUSED;
@@ -163,7 +171,7 @@ static int rds_ib_rejected(struct rds_ib_link *l, struct rdma_cm_event *ev)
 static void rds_ib_event_stopping(struct rds_ib_link *l, const struct rdma_cm_event *ev)
 {
 	if (ev->event != RDMA_CM_EVENT_DISCONNECTED && ev->event != RDMA_CM_EVENT_TIMEWAIT_EXIT &&
-	    ev->event != RDMA_CM_EVENT_DEVICE_REMOVAL)
+	    ev->event != RDMA_CM_EVENT_REJECTED && ev->event != RDMA_CM_EVENT_DEVICE_REMOVAL)
 		return;
 	WRITE_ONCE(l->disconnected, true);
 	rds_path_stop_again(l->ib->path);
@@ -241,27 +249,29 @@ void rds_ib_sockaddr(struct sockaddr_storage *ss, const struct in6_addr *addr, u
 }
 
 /**
- * rds_ib_confirm_work() - tell the CM that the peer is there
+ * rds_ib_confirm_work() - the peer uses the link, and has not confirmed it
  * @work: &rds_ib_link.confirm
+ *
+ * The queue pair could send since we have replied: the link is up.  The CM isn't told, see
+ * rdma_notify(): a link that ends, on either side, before it has worked off what it is told leaves
+ * it repeating the reply to nobody, and neither the id nor the device can go for a minute.  As long
+ * as it knows nothing it repeats the reply to a peer that will confirm, and refuses when the id goes.
  */
 void rds_ib_confirm_work(struct work_struct *work)
 {
 	struct rds_ib_link *l = container_of(to_delayed_work(work), struct rds_ib_link, confirm);
 
-	if (test_bit(RDS_IB_UP, &l->flags) || test_bit(RDS_IB_CLOSING, &l->flags))
-		return;
-	/* The queue tells of what was received only once. */
-	if (rdma_notify(l->id, IB_EVENT_COMM_EST) == -ENOMEM)
-		rds_ib_confirm_later(l);
+	rdma_lock_handler(l->id);
+	if (!l->stopping && !test_bit(RDS_IB_UP, &l->flags))
+		rds_ib_link_up(l);
+	rdma_unlock_handler(l->id);
 }
 
 /**
  * rds_ib_confirm_later() - the peer sends on a link that is not up yet
  * @l: link
  *
- * It has our reply, then, and its confirmation is late, or lost.  If the link is taken down
- * before the CM has worked off what it is told, it goes on repeating its reply to nobody, and
- * neither the id nor the device can go for a minute.  So it is told only what was lost.
+ * It has our reply, then, and its confirmation is late, or lost.
  *
  * Context: any.
  */

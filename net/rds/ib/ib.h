@@ -310,7 +310,7 @@ enum rds_ib_probe {
  * @poll: handles both
  * @retry: goes on with what stopped for lack of memory
  * @fail: ends the link if the peer does not
- * @confirm: tells the CM that the peer is there, if it does not do so itself
+ * @confirm: takes the link up if the peer uses it and does not confirm
  * @ack_timer: acknowledges what nobody asked to
  * @alive: asks whether the peer is there
  * @idle: list of links that peers have made (alive.c)
@@ -322,6 +322,7 @@ enum rds_ib_probe {
  * @asked: jiffies when it went
  * @stopping: no event means anything any more (handler lock)
  * @removed: the device goes away, and the CM has said so (handler lock)
+ * @confirmed: the CM knows that both ends are there
  * @disconnected: the peer has confirmed that it is over
  * @mute: the port is down: the peer cannot be told (link mutex)
  * @since: jiffies when stop() began
@@ -368,6 +369,7 @@ struct rds_ib_link {
 	unsigned long asked;
 	bool stopping;
 	bool removed;
+	bool confirmed;
 	bool disconnected;
 	bool mute;
 	unsigned long since;
