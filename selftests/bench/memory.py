@@ -24,7 +24,7 @@ import time
 
 AF_RDS, PORT = 21, 7000
 ENOUGH_ALIKE = 64 << 10
-ROUNDS = 4
+ROUNDS = 3
 IDLE = 5               # seconds until all paths are up and at rest, on a machine that is not busy
 
 
@@ -43,13 +43,16 @@ def free_now():
     return (free_kb << 10) + kept * os.sysconf("SC_PAGESIZE") + own()
 
 
+SHRINK = glob.glob("/sys/kernel/slab/*/shrink")
+
+
 def free():
     """Bytes, when what can be freed is: caches, slabs, and what waits for a grace period."""
     last, alike = 0, 0
     for _ in range(40):
         with open("/proc/sys/vm/drop_caches", "w") as f:
             f.write("3")
-        for shrink in glob.glob("/sys/kernel/slab/*/shrink"):
+        for shrink in SHRINK:
             with open(shrink, "w") as f:
                 f.write("1")
         time.sleep(0.3)
@@ -95,7 +98,7 @@ def serve(first, count):
 
 def of_socket(address, count):
     used = []
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS + 1):
         before = free()
         socks = [bound(address, PORT + i) for i in range(count)]
         used.append(before - free())
@@ -118,15 +121,17 @@ def at_rest():
 
 
 def of_connection(address, first, count):
-    """Of the second half of them: the first one makes what is made once."""
+    """Of ROUNDS parts of them, after one that makes what is made once."""
     s = bound(address, PORT)
-    half = count // 2
-    for i in range(half):
-        s.sendto(b"hello", (plus(first, i), PORT))
-    before = at_rest()
-    for i in range(half, count):
-        s.sendto(b"hello", (plus(first, i), PORT))
-    return (before - at_rest()) / (count - half)
+    part = count // (ROUNDS + 1)
+    used, before = [], 0
+    for done in range(0, part * (ROUNDS + 1), part):
+        for i in range(done, done + part):
+            s.sendto(b"hello", (plus(first, i), PORT))
+        now = at_rest()
+        used.append(before - now)
+        before = now
+    return [u / part for u in used[1:]]
 
 
 def main(what, *words):
@@ -134,10 +139,10 @@ def main(what, *words):
         serve(words[0], int(words[1]))
     else:
         address, sockets, first, count = words
-        rounds = of_socket(address, int(sockets))
-        print(json.dumps({"socket": statistics.median(rounds[1:]),  # the first makes what is made once
-                          "socket_rounds": [round(r) for r in rounds],
-                          "connection": of_connection(address, first, int(count))}))
+        rounds = of_socket(address, int(sockets))[1:]       # the first makes what is made once
+        conns = of_connection(address, first, int(count))
+        print(json.dumps({"socket": statistics.median(rounds), "socket_rounds": [round(r) for r in rounds],
+                          "connection": statistics.median(conns), "connection_rounds": [round(c) for c in conns]}))
 
 
 main(*sys.argv[1:])

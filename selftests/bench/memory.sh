@@ -14,9 +14,7 @@ T=$(mktemp -d)
 ulimit -n 8192
 modprobe -q veth
 setup_pair
-for i in $(seq 2 "$CONNECTIONS"); do
-	ip -n n2 addr add "10.1.0.$((i + 1))/24" dev eth0 || exit 1
-done
+printf 'addr add 10.1.0.%d/24 dev eth0\n' $(seq 3 $((CONNECTIONS + 1))) | ip -n n2 -batch - || exit 1
 mkfifo "$T/end"
 memory n2 serve 10.1.0.2 "$CONNECTIONS" <"$T/end" >"$T/served" 2>&1 &
 exec 9>"$T/end"

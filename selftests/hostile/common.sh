@@ -76,17 +76,19 @@ near() {
 	alike "$1" "$2"
 }
 
-# What is free, kB; what waits for RCU, or for the debugger, is.
+# What is free, kB, when no more of it comes; what waits for RCU, for a worker, or for the debugger, is.
 free_kb() {
-	local low=0 now i
+	local best=0 now calm=0 i
 
-	for i in 1 2 3 4 5 6; do
+	for i in {1..60}; do
 		slab_objects 'rds_*' >/dev/null
 		now=$(mem_kb MemAvailable)
-		[ "$now" -le "$low" ] || low=$now
+		calm=$((now > best + 64 ? 0 : calm + 1))
+		[ "$now" -le "$best" ] || best=$now
+		[ $calm -lt 4 ] || break
 		sleep 0.3
 	done
-	echo "$low"
+	echo "$best"
 }
 
 # watch_memory: note the worst of it from now on, in the background
