@@ -212,19 +212,26 @@ lib_nap()
 }
 
 # busywait SECONDS COMMAND...: true as soon as the command succeeds; on a slow kernel it waits
-# longer, and where the machine lets nobody run until it has asked once for each second
+# longer, and where the machine lets nobody run until it has asked once for each second.  Between two
+# looks it naps twice as long as a look takes: who waits leaves the machine to others.
 busywait()
 {
-	local end asked=0 least=$1
+	local begin end nap asked=0 least=$1
 
 	lib_now
+	begin=$LIB_NOW
 	end=$((LIB_NOW + $1 * 1000 * ${RDS_SLOW:-1}))
 	shift
 	while ! "$@"; do
 		asked=$((asked + 1))
 		lib_now
 		[ $LIB_NOW -lt $end ] || [ $asked -lt "$least" ] || return 1
-		lib_nap 0.05
+		nap=$(((LIB_NOW - begin) * 2))
+		nap=$((nap < 50 ? 50 : nap > 1000 ? 1000 : nap))
+		printf -v nap %d.%03d $((nap / 1000)) $((nap % 1000))
+		lib_nap "$nap"
+		lib_now
+		begin=$LIB_NOW
 	done
 	return 0
 }

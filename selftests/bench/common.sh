@@ -57,13 +57,9 @@ connect_rds()
 # setup_bench: n1 and n2, what there is of SCTP and TIPC; TRANSPORTS says what
 setup_bench()
 {
-	local i
-
 	modprobe -q veth
 	setup_pair
-	for i in $(seq 2 $PEERS); do
-		ip -n n2 addr add "10.1.0.$((i + 1))/24" dev eth0
-	done
+	[ $PEERS -lt 2 ] || printf 'addr add 10.1.0.%d/24 dev eth0\n' $(seq 3 $((PEERS + 1))) | ip -n n2 -batch -
 	connect_rds
 	TRANSPORTS=rds,tcp,tcpn,udp
 	modprobe -q sctp && TRANSPORTS+=,sctp

@@ -58,9 +58,13 @@ ib_revive() {
 	ib_device_del && ib_device_add
 }
 
-# An address belongs to the transport as soon as the device has a GID for it.
-ib_has_addr() {
-	grep -qs "$(ib_gid "$1")" /sys/class/infiniband/$RXE/ports/1/gids/*
+# ib_wait_addr ADDRESS: it belongs to the transport as soon as the device has a GID for it.
+ib_wait_addr() {
+	busywait 10 ib_has_gid "$(ib_gid "$1")"
+}
+
+ib_has_gid() {
+	grep -qs "$1" /sys/class/infiniband/$RXE/ports/1/gids/*
 }
 
 # ib_gid ADDRESS: as in sysfs
@@ -77,9 +81,9 @@ ib_addresses() {
 	local i
 
 	for i in $(seq "$1"); do
-		ip addr add "10.5.0.$i/24" dev $DEV 2>/dev/null
-		ip addr add "fd05::$i/64" dev $DEV nodad 2>/dev/null
-	done
+		echo "addr add 10.5.0.$i/24 dev $DEV"
+		echo "addr add fd05::$i/64 dev $DEV nodad"
+	done | ip -force -batch - 2>/dev/null
 }
 
 # setup_rxe [ADDRESSES]
@@ -91,7 +95,7 @@ setup_rxe() {
 	ib_addresses "${1:-2}"
 	ip link set $DEV up && ip link set rdst1 up || lib_die "cannot set $DEV up"
 	ib_device_add || lib_die "no software RDMA device"
-	busywait 10 ib_has_addr "fd05::${1:-2}" || lib_die "$RXE does not learn its addresses"
+	ib_wait_addr "fd05::${1:-2}" || lib_die "$RXE does not learn its addresses"
 }
 
 # ib_paths KEY...: these values of each path over verbs, one line for each

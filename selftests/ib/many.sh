@@ -47,7 +47,7 @@ print(len(rows), len({(r["local_addr"], r["remote_addr"], r["tos"]) for r in row
 }
 
 device_cycle() {
-	ib_device_del && ib_device_add && busywait 10 ib_has_addr "fd05::$N" && mesh 4300
+	ib_device_del && ib_device_add && ib_wait_addr "fd05::$N" && mesh 4300
 }
 
 ktap_header

@@ -85,7 +85,7 @@ print(*sorted("%d/%d" % (r["tos"], r["sl"]) for r in rows
 
 link_local() {
 	ip addr add fe80::a1/64 dev $DEV nodad && ip addr add fe80::a2/64 dev $DEV nodad || return 1
-	busywait 10 ib_has_addr fe80::a2 || return 1
+	ib_wait_addr fe80::a2 || return 1
 	flow local "[fe80::a1%$DEV]" "[fe80::a2%$DEV]" 50 -S $LARGE || return 1
 	"$BIN/rds-info" --json -I | grep -q fe80::a1
 }

@@ -154,7 +154,7 @@ duels() {
 	before=$(counter - ib_connect_raced)
 	for i in $(seq 10); do
 		ib_device_del && ib_device_add || return 1
-		busywait 10 ib_has_addr $B6 || return 1
+		ib_wait_addr $B6 || return 1
 		start_flow d1 here $A4 here $B4 50 --go "$T/go.$i" || rc=1
 		start_flow d2 here $B4 here $A4 50 --go "$T/go.$i" || rc=1
 		sleep 0.3
@@ -191,7 +191,7 @@ unload_and_load() {
 
 device_without_module() {
 	rmmod rds_rdma && ib_device_del && ib_device_add && modprobe rds_rdma &&
-		busywait 10 ib_has_addr $B6 && duplex again here $A4 here $B4 100
+		ib_wait_addr $B6 && duplex again here $A4 here $B4 100
 }
 
 ktap_header

@@ -53,7 +53,7 @@ elsewhere() {
 }
 
 fresh_links() {
-	ib_device_del && ib_device_add && busywait 10 ib_has_addr $B6
+	ib_device_del && ib_device_add && ib_wait_addr $B6
 }
 
 # rings: what the information records say

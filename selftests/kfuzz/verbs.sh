@@ -26,7 +26,7 @@ addresses() {
 			ip addr add "fd00:1::$i/64" dev $DEV nodad &&
 			ip addr add "fe80::$i/64" dev $DEV nodad || return
 	done
-	busywait 10 ib_has_addr fd00:1::2 && busywait 10 ib_has_addr 10.1.0.2
+	ib_wait_addr fd00:1::2 && ib_wait_addr 10.1.0.2
 }
 
 fuzz() {
