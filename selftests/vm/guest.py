@@ -165,7 +165,8 @@ class Guest:
         return ",".join(p for p in {TOP, CACHE} if p.startswith(("/tmp/", "/run/", "/dev/")))
 
     def cmdline(self, root, port):
-        words = ["panic=-1", "slab_nomerge", "mitigations=off", "rcupdate.rcu_cpu_stall_timeout=60",
+        # where a program lies elsewhere each time, QEMU translates all of it each time
+        words = ["panic=-1", "norandmaps", "slab_nomerge", "mitigations=off", "rcupdate.rcu_cpu_stall_timeout=60",
                  f"vm_root={root}", f"vm_port={port}", f"vm_name={self.name}",
                  f"vm_mods={self.kind.modules}"]
         if self.kind.int3:
