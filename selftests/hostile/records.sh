@@ -9,7 +9,16 @@
 PEERS=10000
 RECORD=256
 
+# Incoming connections that the victim says it has refused
+turned_away() {
+	echo $(($(counter n3 tcp_accept_refused) + $(counter n3 link_refused)))
+}
+
+# They come faster than others are given up, perhaps: the victim may refuse, but not without saying so.
 went() {
+	local refused before
+
+	before=$(turned_away)
 	program visitors n1 spill.py visitors fd00:: fd00:1::ffff $PEERS
 	busywait 300 said visitors '^went' || {
 		show_file "$T/visitors"
@@ -17,6 +26,8 @@ went() {
 		return 1
 	}
 	end visitors
+	refused=$(sed -n 's/^went .* refused //p' "$T/visitors")
+	[ "$refused" -le $(($(turned_away) - before)) ]
 }
 
 forgotten() {

@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 
 from room import dial, header, say, swallow
 
@@ -177,14 +178,25 @@ def histories(prefix, victim, count):
     select.select([], [], [], 600)
 
 
+def visits(source, victim):
+    """Says one thing, and is answered or refused."""
+    try:
+        with dial(source, victim) as s:
+            s.sendall(header(1, 0, 0, 0))
+            return bool(s.recv(1))
+    except ConnectionError:
+        return False
+
+
 def visitors(prefix, victim, count):
-    """COUNT addresses come one after the other, say one thing, are answered, and go."""
+    """COUNT addresses come one after the other and go.  Who finds no place asks again, as a node does."""
+    refused = 0
     for i in range(int(count)):
-        s = dial("%s%x" % (prefix, 0x1000 + i), victim)
-        s.sendall(header(1, 0, 0, 0))
-        s.recv(1) or sys.exit("the victim closed")
-        s.close()
-    say("went", count)
+        while not visits("%s%x" % (prefix, 0x1000 + i), victim):
+            refused += 1
+            refused < int(count) or sys.exit("the victim refuses")
+            time.sleep(0.05)
+    say("went", count, "refused", refused)
 
 
 def count_of(name):

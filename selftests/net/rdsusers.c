@@ -5,6 +5,9 @@
  *	rdsusers hog UID ADDR PORT		binds, and does not read
  *	rdsusers echo UID ADDR PORT		sends back what comes
  *	rdsusers attack UID ADDR TO DEAD HOG	400 sockets send all they can to ports DEAD and HOG
+ *	rdsusers sip UID ADDR PORT		8 sockets from PORT on, each full after a message or
+ *						two, take what comes at once; prints how much
+ *	rdsusers feed UID ADDR TO PORT		sends them all they take
  *	rdsusers probe UID ADDR TO PORT ADDR2 TO2 SECONDS	16 sockets, each with one message
  *						under way to an echo, and 16 between two other
  *						addresses; prints round trips, those of the socket
@@ -46,6 +49,7 @@
 
 #define VICTIMS		16		/* at each address */
 #define ATTACKERS	400
+#define SIPPERS		8
 #define BIG		100000
 #define SMALL		100
 #define LARGE		(256 << 10)
@@ -196,6 +200,60 @@ static void attack(char **arg)
 			fflush(stdout);
 			told_at = now();
 		}
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Prints @n from time to time. */
+static void tell_how_many(const char *what, unsigned long n)
+{
+	static double told_at;
+
+	if (now() < told_at + 1)
+		return;
+	printf("%s %lu\n", what, n);
+	fflush(stdout);
+	told_at = now();
+}
+
+static void sip(char **arg)
+{
+	struct pollfd p[SIPPERS];
+	static char buf[BIG];
+	unsigned long n = 0;
+	int i, one = 1;
+
+	for (i = 0; i < SIPPERS; i++) {
+		p[i] = (struct pollfd){ bound(arg[0], atoi(arg[1]) + i), POLLIN, 0 };
+		if (setsockopt(p[i].fd, SOL_SOCKET, SO_RCVBUF, &one, sizeof(one)))
+			die("SO_RCVBUF");
+	}
+	tell_ready();
+	while (poll(p, SIPPERS, -1) > 0) {
+		for (i = 0; i < SIPPERS; i++)
+			if (p[i].revents && recv(p[i].fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0)
+				n++;
+		tell_how_many("sipped", n);
+	}
+}
+
+static void feed(char **arg)
+{
+	struct timespec pause = { .tv_nsec = 200000 };
+	static char blob[4000];
+	struct addr to[SIPPERS];
+	int fds[SIPPERS], i;
+	unsigned long n = 0;
+
+	for (i = 0; i < SIPPERS; i++) {
+		to[i] = address(arg[1], atoi(arg[2]) + i);
+		fds[i] = bound(arg[0], 0);
+	}
+	tell_ready();
+	for (;;) {
+		for (i = 0; i < SIPPERS; i++)
+			n += !put(fds[i], blob, sizeof(blob), &to[i]);
+		tell_how_many("fed", n);
 		nanosleep(&pause, NULL);
 	}
 }
@@ -459,7 +517,7 @@ static const struct mode {
 	void (*run)(char **arg);
 } modes[] = {
 	{ "hog", 2, hog }, { "echo", 2, echo }, { "attack", 4, attack }, { "probe", 6, probe },
-	{ "patient", 4, patient },
+	{ "sip", 2, sip }, { "feed", 3, feed }, { "patient", 4, patient },
 	{ "crowd", 4, crowd }, { "faults", 3, faults },
 	{ "writes", 3, writes }, { "pile", 4, pile }, { "pass", 3, pass },
 };

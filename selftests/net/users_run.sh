@@ -97,6 +97,25 @@ after() {
 	compare 5
 }
 
+# Each time a port is full, and each time it is free again, the peer is sent a map of 8 KiB, in front of
+# everybody's messages.
+sipped() {
+	local rc=0 maps ns=$NS2
+
+	[ "$ns" != here ] || ns=-
+	maps=$(counter "$ns" cong_update_sent)
+	go sip "$NS2" sip 1001 "$A2" 6000
+	is_up sip || return 1
+	go feed "$NS1" feed 1001 "$A1" "$A2" 6000
+	is_up feed || return 1
+	compare 10 || rc=1
+	maps=$(($(counter "$ns" cong_update_sent) - maps))
+	note "$maps maps, $(tail -1 "$T/sip"), $(tail -1 "$T/feed")"
+	ended feed
+	ended sip
+	[ $maps -gt 20 ] && return $rc
+}
+
 finish() {
 	ended hog
 	ended e1
@@ -107,6 +126,7 @@ finish() {
 over() {
 	NS1=$2 NS2=$3 A1=$4 A2=$5 B1=$6 B2=$7
 	check "$1: nobody overdoes it" begin
+	[ "$1" != IPv4 ] || check "$1: somebody's ports are full and free all the time" sipped
 	check "$1: somebody overdoes it, for 20 s" during
 	check "$1: he is dead" after
 	finish
