@@ -346,11 +346,8 @@ static bool frozen(pid_t pid)
 {
 	bool ok;
 
-	if (!freezer_open()) {
-		printf("# no freezer of control groups\n");
-		return true;
-	}
-	ok = freezer_add(pid) && freezer_freeze(true) && WAIT_UNTIL(freezer_frozen());
+	ok = freezer_open() && freezer_add(pid) && freezer_freeze(true) &&
+	     WAIT_UNTIL(freezer_frozen());
 	return freezer_freeze(false) && ok && all_wait(&pid, 1);
 }
 

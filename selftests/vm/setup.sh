@@ -23,7 +23,7 @@ needed_mb=3000
 packages=(qemu-system-x86 busybox-static gcc gcc-12 gcc-12-multilib make libc6-dev python3 rsync
 	  kmod xz-utils iproute2 sparse perl clang llvm libclang-rt-14-dev
 	  procps util-linux libibverbs-dev librdmacm-dev ibverbs-providers
-	  perftest nftables spin
+	  perftest nftables spin groff-base man-db
 	  gcc-powerpc64-linux-gnu libc6-dev-ppc64-cross qemu-user)
 kernel_packages=(bc bison flex libelf-dev)
 
