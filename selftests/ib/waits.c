@@ -99,6 +99,7 @@ FIXTURE_TEARDOWN(op)
 	fd = rds_bound(A4, 0);
 	EXPECT_EQ(self->dropped, counter(fd, "send_close_dropped"));
 	close(fd);
+	freezer_close();
 }
 
 static int op_cancel(void *arg)
@@ -134,6 +135,14 @@ static bool op_pinned(long before)
 	return pinned() == before + 1;
 }
 
+/* Has the child ended, or stopped? */
+static bool is_over(pid_t pid)
+{
+	siginfo_t si = {};
+
+	return waitid(P_PID, pid, &si, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) || si.si_pid;
+}
+
 /* SIGUSR1 or SIGKILL ends the waiting at once. */
 static void ended_by(struct __test_metadata *_metadata, pid_t pid, int sig)
 {
@@ -144,6 +153,24 @@ static void ended_by(struct __test_metadata *_metadata, pid_t pid, int sig)
 	ASSERT_EQ(pid, waitpid(pid, &st, 0));
 	EXPECT_GT(ON_TIME, fair_ms() - t);
 	EXPECT_EQ(sig == SIGKILL ? SIGKILL : 0, st);
+}
+
+/*
+ * What is no signal to the program does not end the waiting, and who wants to stop the program has to
+ * wait meanwhile.
+ */
+static void disturb_op(struct __test_metadata *_metadata, pid_t pid)
+{
+	kill(pid, SIGSTOP);
+	usleep(250000);
+	EXPECT_FALSE(is_over(pid));
+	kill(pid, SIGCONT);
+	ASSERT_TRUE(freezer_open() && freezer_add(pid) && freezer_freeze(true));
+	usleep(250000);
+	EXPECT_FALSE(is_over(pid));
+	ASSERT_TRUE(freezer_freeze(false));
+	usleep(250000);
+	EXPECT_FALSE(is_over(pid));
 }
 
 /* Nobody else has to wait: not for the socket, not for its other peers. */
@@ -160,6 +187,7 @@ static void cancel_ends(struct __test_metadata *_metadata, struct ops *o, long p
 	EXPECT_TRUE(op_pinned(pins));
 	EXPECT_EQ(2, send_to(o->fd, A4, PORT, "go", 2, 0));
 	EXPECT_EQ(2, recv_wait(to, in, sizeof(in)));
+	disturb_op(_metadata, pid);
 	ended_by(_metadata, pid, sig);
 	/* it is still under way */
 	EXPECT_TRUE(op_pinned(pins));
@@ -191,6 +219,7 @@ static void close_ends(struct __test_metadata *_metadata, struct ops *o, long pi
 
 	ASSERT_TRUE(WAIT_UNTIL(op_pinned(pins) && !has_fd(pid, o->fd)));
 	ASSERT_TRUE(all_wait(&pid, 1));
+	disturb_op(_metadata, pid);
 	ended_by(_metadata, pid, sig);
 }
 
