@@ -50,7 +50,7 @@ ping() {
 	local to
 
 	for to in $B4 $A4; do
-		"$BIN/rds-ping" -c 3 -I $A4 $to >"$T/ping.out" 2>&1 ||
+		"$BIN/rds-ping" -c 3 -w 20 -I $A4 $to >"$T/ping.out" 2>&1 ||
 			{ show_file "$T/ping.out"; return 1; }
 	done
 }
@@ -72,7 +72,7 @@ types_of_service() {
 	local tos have
 
 	for tos in 1 17 255; do
-		"$BIN/rds-ping" -c 2 -Q $tos -I $A4 $B4 >"$T/tos.out" 2>&1 ||
+		"$BIN/rds-ping" -c 2 -w 20 -Q $tos -I $A4 $B4 >"$T/tos.out" 2>&1 ||
 			{ show_file "$T/tos.out"; return 1; }
 	done
 	have=$("$BIN/rds-info" --json -I | python3 -S -c '

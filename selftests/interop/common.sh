@@ -36,7 +36,7 @@ both() {
 }
 
 ping6() {
-	on "$PEER" "$BIN/rds-ping" -c 5 -i 0.1 -I "$(addr6 "$PEER")" "$(addr6 "$OURS")" \
+	on "$PEER" "$BIN/rds-ping" -c 5 -i 0.1 -w 20 -I "$(addr6 "$PEER")" "$(addr6 "$OURS")" \
 		>"$T/ping6" 2>&1
 }
 
@@ -75,7 +75,7 @@ congested() {
 ping() {
 	local out rc
 
-	out=$(on "$1" "$BIN/rds-ping" -c 10 -i 0.1 -I "$(addr "$1")" "$(addr "$2")" 2>&1)
+	out=$(on "$1" "$BIN/rds-ping" -c 10 -i 0.1 -w 20 -I "$(addr "$1")" "$(addr "$2")" 2>&1)
 	rc=$?
 	echo "$out" | sed 's/^/# /'
 	MOVED=$((MOVED + 10))

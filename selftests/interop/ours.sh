@@ -131,7 +131,7 @@ repeated() {
 	on "$node" "for m in rds_tcp rds; do
 		for i in \$(seq 100); do rmmod \$m && break; sleep 0.1; done
 	done 2>/dev/null; ! grep -q '^rds ' /proc/modules && modprobe rds_tcp" || return 1
-	on "$node" "$BIN/rds-ping -c 1 $(addr "$other")" >/dev/null || return 1
+	on "$node" "$BIN/rds-ping -c 1 -w 20 $(addr "$other")" >/dev/null || return 1
 	busywait 30 links "$node" 8 || return 1
 	link_down "$other"
 	sixteen_to "$node" "$other" "is-$node" 20 || rc=1

@@ -28,7 +28,7 @@ successor() {
 	ip netns del n1 && busywait 20 no_eth0 || return 1
 	lib_batch <<<"netns add n1"
 	lib_join
-	n1 "$BIN/rds-ping" -c 1 10.1.0.2 >/dev/null && busywait 30 has_links n1 8
+	n1 "$BIN/rds-ping" -c 1 -w 20 10.1.0.2 >/dev/null && busywait 30 has_links n1 8
 }
 
 repeated() {

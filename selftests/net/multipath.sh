@@ -22,7 +22,7 @@ if ours; then
 	check "16 sockets each way from the first message on" sixteen first 150 -S 0-2000
 else
 	# 6.12 overtakes itself while the number of paths is unknown (16.1, 7)
-	n1 "$BIN/rds-ping" -c 2 10.1.0.2 >/dev/null
+	n1 "$BIN/rds-ping" -c 2 -w 20 10.1.0.2 >/dev/null
 	sixteen warmup 20 >/dev/null
 	ktap_skip "order at first contact" "in-tree overtakes itself (16, 7)"
 fi

@@ -8,7 +8,7 @@
 ping() {
 	local out rc
 
-	out=$("$1" "$BIN/rds-ping" -c 10 -i 0.1 -I "$3" "$2" 2>&1)
+	out=$("$1" "$BIN/rds-ping" -c 10 -i 0.1 -w 20 -I "$3" "$2" 2>&1)
 	rc=$?
 	echo "$out" | sed 's/^/# /'
 	MOVED=$((MOVED + 10))
