@@ -46,19 +46,19 @@ def free_now():
 SHRINK = glob.glob("/sys/kernel/slab/*/shrink")
 
 
-def free():
+def free(pause=0.3):
     """Bytes, when what can be freed is: caches, slabs, and what waits for a grace period."""
     last, alike = 0, 0
-    for _ in range(40):
+    for _ in range(15):
         with open("/proc/sys/vm/drop_caches", "w") as f:
             f.write("3")
         for shrink in SHRINK:
             with open(shrink, "w") as f:
                 f.write("1")
-        time.sleep(0.3)
+        time.sleep(pause)
         now = free_now()
         alike = alike + 1 if abs(now - last) < ENOUGH_ALIKE else 0
-        if alike == 3:
+        if alike == 2:
             break
         last = now
     return now
@@ -110,14 +110,7 @@ def of_socket(address, count):
 def at_rest():
     """As free(), when links have given back what they keep for a moment after they have sent."""
     time.sleep(IDLE)
-    best = free()
-    for _ in range(6):
-        time.sleep(2)
-        now = free()
-        if now - best < ENOUGH_ALIKE:
-            break
-        best = now
-    return max(best, now)
+    return free(2)
 
 
 def of_connection(address, first, count):

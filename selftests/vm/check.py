@@ -114,9 +114,9 @@ class Check:
         waiting = self.order(t for t in guest_tests if t.waits and self.kernel == "debian")
         busy = [t for t in guest_tests if t not in waiting]
         if len(waiting) > 1:
-            # beside user-mode guests there is less to compute with, and more to wait for
+            # No more: guests that take the processors from each other use up to half as much of them again.
             with Lock(self.kernel):
-                self.run_parallel([waiting, waiting + busy][:2 if self.beside else 1] + [busy + waiting], locked=True)
+                self.run_parallel([waiting, busy + waiting], locked=True)
             return
         groups = {}
         for t in guest_tests:
