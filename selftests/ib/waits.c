@@ -156,8 +156,8 @@ static void ended_by(struct __test_metadata *_metadata, pid_t pid, int sig)
 }
 
 /*
- * What is no signal to the program does not end the waiting, and who wants to stop the program has to
- * wait meanwhile.
+ * What is no signal to the program does not end the waiting, and who wants to stop the program
+ * has to wait meanwhile.
  */
 static void disturb_op(struct __test_metadata *_metadata, pid_t pid)
 {

@@ -255,7 +255,8 @@ void rds_ib_sockaddr(struct sockaddr_storage *ss, const struct in6_addr *addr, u
  * The queue pair could send since we have replied: the link is up.  The CM isn't told, see
  * rdma_notify(): a link that ends, on either side, before it has worked off what it is told leaves
  * it repeating the reply to nobody, and neither the id nor the device can go for a minute.  As long
- * as it knows nothing it repeats the reply to a peer that will confirm, and refuses when the id goes.
+ * as it knows nothing it repeats the reply to a peer that will confirm, and refuses the peer when
+ * the id goes.
  */
 void rds_ib_confirm_work(struct work_struct *work)
 {

@@ -581,8 +581,8 @@ static unsigned long rds_ib_stop_wait(struct rds_ib_link *l)
 	unsigned long spent = jiffies - l->since;
 
 	if (!test_bit(RDS_IB_UP, &l->flags) || l->mute || !READ_ONCE(l->confirmed) ||
-	    READ_ONCE(l->disconnected) || READ_ONCE(l->ib->nr_parked) || READ_ONCE(l->ib->doubted) ||
-	    spent >= RDS_IB_DISCONNECT_MAX)
+	    READ_ONCE(l->disconnected) || READ_ONCE(l->ib->nr_parked) ||
+	    READ_ONCE(l->ib->doubted) || spent >= RDS_IB_DISCONNECT_MAX)
 		return 0;
 	return RDS_IB_DISCONNECT_MAX - spent;
 }
