@@ -31,7 +31,7 @@ help:
 #:   K=kasan, K=kcsan        on QEMU with two processors: slow
 #:   M=intree                the one-guest tests against the in-tree module (intree61: that of 6.1)
 #: make check-all          every test on Debian's kernel and on uml-kasan, at the same time (45 minutes)
-#: make check-lanes        the same, each test where it can see something (.ci/run; 40 minutes at most)
+#: make check-lanes        the same, each test where it can see something (.ci/run; 80 minutes)
 #: make soak               the long forms, an hour in all (MINUTES=60, K=uml-kasan, T=...)
 #: make coverage           lines of net/rds that the tests run on uml-kasan (T=...); without T= it
 #:                         fails below 90 % of the core or of TCP

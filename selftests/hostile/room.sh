@@ -94,30 +94,24 @@ workers() {
 	cat /proc/[0-9]*/comm 2>/dev/null | grep -c '^kworker/u'
 }
 
-tear_downs() {
-	n3 "$BIN/rds-info" -a -p | grep -ci disconnecting
-}
-
-many_tear_downs() {
-	TEAR_DOWNS=$(tear_downs)
-	[ "$TEAR_DOWNS" -ge $((HOARDERS / 2)) ]
-}
-
-# Links whose peers ignore our FIN are being taken down: that costs timers, no threads.  They wait for
-# seconds only, so they are counted before others send.
+# Links whose peers ignore our FIN are being taken down: that costs timers, no threads.  It lasts for
+# seconds only, so the flow that is to pass meanwhile has its processes by then.
 stubborn() {
-	local before now
+	local before now rc=0
 
 	program stubborn n1 room.py stubborn fd00:1:: fd00:1::ffff $HOARDERS
 	busywait 30 said stubborn up || return 1
+	start_flow patient-a n2 10.1.0.2 n3 10.1.0.3 50 --go "$T/go" || rc=1
+	start_flow patient-b n3 10.1.0.3 n2 10.1.0.2 50 --go "$T/go" || rc=1
+	sleep 0.5
 	before=$(workers)
 	n3 sysctl -qw net.rds.tcp.rds_tcp_rcvbuf=50000
-	busywait 10 many_tear_downs
-	now=$(workers)
-	note "$TEAR_DOWNS links wait for their peer, kworkers: $before, now $now"
-	duplex patient n2 10.1.0.2 n3 10.1.0.3 50 || return 1
-	note "$(tear_downs) links wait for their peer, kworkers: $(workers)"
-	[ "$TEAR_DOWNS" -ge $((HOARDERS / 2)) ] && [ "$now" -lt $((before + HOARDERS / 2)) ]
+	touch "$T/go"
+	end_flow patient-a 50 || rc=1
+	end_flow patient-b 50 || rc=1
+	now=$(n3 "$BIN/rds-info" -a -p | grep -ci disconnecting)
+	note "$now links wait for their peer, kworkers: $before, now $(workers)"
+	[ $rc = 0 ] && [ "$now" -ge $((HOARDERS / 2)) ] && [ "$(workers)" -lt $((before + HOARDERS / 2)) ]
 }
 
 ktap_header

@@ -187,6 +187,7 @@ TEST_F(rdma, events__before_the_link_is_up)
 	TH_LOG("%lld runs, %lld events", runs, events);
 	EXPECT_GE(20, runs);
 	EXPECT_GE(5, events);
+	/* or the CM goes on asking for it */
 	EXPECT_EQ(0, peer_confirm(p));
 	EXPECT_EQ(2, recv_wait(self->b, m, 4));
 	peer_close(p);

@@ -6,7 +6,7 @@
 # that keeps what it needs to send (it was 265 kB a connection), and one that with its private data has
 # grown above 1 KiB (96 kB).
 # What the kernel has free is compared before and after, see bench/memory.py: half a megabyte more or
-# less at times, which 60 connections share, so that one of three rounds may say 87 kB.
+# less at times, which 60 connections share: 8 kB more in one of three rounds, of which the median counts.
 . "${SELFTESTS:-$(dirname "$0")/..}/net/common.sh"
 
 # between LOW FIGURE HIGH: the figure has decimals

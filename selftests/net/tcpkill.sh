@@ -41,7 +41,7 @@ hit() {
 	local n hits rounds
 
 	read -r n _ _ _ hits _ rounds _ <"$T/kill.$1"
-	[ "$n" -gt 0 ] && [ "$rounds" -ge 10 ] && [ $((2 * hits)) -ge "$rounds" ]
+	[ "$n" -gt 0 ] && [ $((3 * rounds)) -ge "$SECONDS_OF_IT" ] && [ $((2 * hits)) -ge "$rounds" ]
 }
 
 ktap_header
