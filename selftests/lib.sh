@@ -219,10 +219,9 @@ busywait()
 	local begin end nap asked=0 least=$1
 
 	lib_now
-	begin=$LIB_NOW
 	end=$((LIB_NOW + $1 * 1000 * ${RDS_SLOW:-1}))
 	shift
-	while ! "$@"; do
+	while begin=$LIB_NOW; ! "$@"; do
 		asked=$((asked + 1))
 		lib_now
 		[ $LIB_NOW -lt $end ] || [ $asked -lt "$least" ] || return 1
@@ -231,7 +230,6 @@ busywait()
 		printf -v nap %d.%03d $((nap / 1000)) $((nap % 1000))
 		lib_nap "$nap"
 		lib_now
-		begin=$LIB_NOW
 	done
 	return 0
 }

@@ -12,6 +12,7 @@ memory.py measure ADDRESS SOCKETS FIRST COUNT
 What the kernel has free is compared before and after, so that TCP's sockets, inodes, pages half
 used and per-processor memory count as well; what this program itself takes does not."""
 
+import functools
 import glob
 import ipaddress
 import json
@@ -43,7 +44,9 @@ def free_now():
     return (free_kb << 10) + kept * os.sysconf("SC_PAGESIZE") + own()
 
 
-SHRINK = glob.glob("/sys/kernel/slab/*/shrink")
+@functools.cache
+def slabs():
+    return glob.glob("/sys/kernel/slab/*/shrink")
 
 
 def free(pause=0.3):
@@ -52,7 +55,7 @@ def free(pause=0.3):
     for _ in range(15):
         with open("/proc/sys/vm/drop_caches", "w") as f:
             f.write("3")
-        for shrink in SHRINK:
+        for shrink in slabs():
             with open(shrink, "w") as f:
                 f.write("1")
         time.sleep(pause)
@@ -97,6 +100,7 @@ def serve(first, count):
 
 
 def of_socket(address, count):
+    """ROUNDS times, after one that makes what is made once."""
     used = []
     for _ in range(ROUNDS + 1):
         before = free()
@@ -104,7 +108,7 @@ def of_socket(address, count):
         used.append(before - free())
         for s in socks:
             s.close()
-    return [u / count for u in used]
+    return [u / count for u in used[1:]]
 
 
 def at_rest():
@@ -132,7 +136,7 @@ def main(what, *words):
         serve(words[0], int(words[1]))
     else:
         address, sockets, first, count = words
-        rounds = of_socket(address, int(sockets))[1:]       # the first makes what is made once
+        rounds = of_socket(address, int(sockets))
         conns = of_connection(address, first, int(count))
         print(json.dumps({"socket": statistics.median(rounds), "socket_rounds": [round(r) for r in rounds],
                           "connection": statistics.median(conns), "connection_rounds": [round(c) for c in conns]}))

@@ -37,7 +37,7 @@ run_all()
 		bench -q -t "$t" $wakes -p "$1" --json --plot "$T/$1.svg" "${CELLS[@]}" >"$T/$1.json" && return
 		# what else is wrong is not a matter of time
 		grep -o '"why": .*' "$T/$1.json" | sed 's/^/# /' | tee "$T/why"
-		grep -q 'no message arrived' "$T/why" && ! grep -qv 'no message arrived' "$T/why" || break
+		[ -s "$T/why" ] && ! grep -qv 'no message arrived' "$T/why" || break
 	done
 	sed 's/^/# /' "$T/$1.json"
 	return 1

@@ -31,6 +31,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +174,17 @@ static void echo(char **arg)
 	}
 }
 
+/* Once a second. */
+static bool time_to_tell(void)
+{
+	static double told_at;
+
+	if (now() < told_at + 1)
+		return false;
+	told_at = now();
+	return true;
+}
+
 static void attack(char **arg)
 {
 	struct addr to[2] = { address(arg[1], atoi(arg[2])), address(arg[1], atoi(arg[3])) };
@@ -181,7 +193,6 @@ static void attack(char **arg)
 	struct timespec pause = { .tv_nsec = 2000000 };
 	unsigned long sent[2] = {};
 	int i, first = 1;
-	double told_at = 0;
 
 	for (i = 0; i < ATTACKERS; i++)
 		fds[i] = bound(arg[0], 0);
@@ -194,26 +205,21 @@ static void attack(char **arg)
 		if (first)
 			tell_ready();
 		first = 0;
-		if (now() > told_at + 1) {
+		if (time_to_tell()) {
 			printf("sent %lu to nobody, %lu to a socket that is not read\n",
 			       sent[0], sent[1]);
 			fflush(stdout);
-			told_at = now();
 		}
 		nanosleep(&pause, NULL);
 	}
 }
 
-/* Prints @n from time to time. */
 static void tell_how_many(const char *what, unsigned long n)
 {
-	static double told_at;
-
-	if (now() < told_at + 1)
+	if (!time_to_tell())
 		return;
 	printf("%s %lu\n", what, n);
 	fflush(stdout);
-	told_at = now();
 }
 
 static void sip(char **arg)
