@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds ref=0 timeout=180
+# vm: nodes=1 modules=rds ref=0 timeout=180 lanes=uml
 #
 # CPython's own tests of RDS sockets, ten times each: a client sends its first message over 127.0.0.1
 # and closes, its server reads it.  They hang where that message is lost.

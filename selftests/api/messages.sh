@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp netns=init timeout=60 ref=0
+# vm: nodes=1 modules=rds_tcp netns=init timeout=60 ref=0 lanes=uml
 #
 # What the kernel says when an address is nobody's: that it is not of this host if there is a
 # transport, that one has to be loaded if there is none; IPv4 as IPv4.  And what the tools say: how

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=120 lanes=debian
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=120 lanes=uml
 #
 # The example program of README.md: taken from there, compiled, run.
 

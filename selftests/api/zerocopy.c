@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=120 */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 lanes=uml */
 /* Zero-copy send on TCP-bound sockets: completions, limits, failures. */
 #include "rds_duo.h"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=300 ref=0 lanes=debian
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=300 ref=0 lanes=uml
 # Sockets that nobody reads, one of each of some users, and a peer who sends to them: whatever the
 # others have, the next user may keep something beyond his socket's limit, and the administrator
 # has an eighth of all that for himself.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=300 lanes=debian
+# vm: nodes=1 modules=rds_tcp,rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=300 lanes=uml
 #
 # rds-bench over verbs: RDMA reads and writes of several sizes, one and several at a time, each byte
 # compared, in one go and with a server; damage is seen; where there is no RDMA it says so.  No figure

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=200
+# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=200 lanes=uml
 # Sixty-four connections: eight addresses, each with each and with itself.
 . "$(dirname "$0")/common.sh"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,veth netns=init timeout=200 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,veth netns=init timeout=200 ref=0 lanes=uml */
 /*
  * When memory to receive is short, by max_recv_allocation and by max_peer_bytes: what a link may
  * have, that it goes on all the same, and that nobody suffers who only has to wait.

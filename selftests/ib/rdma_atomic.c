@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init timeout=300 ref=0 */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init timeout=300 ref=0 lanes=uml */
 /*
  * Atomic operations: values, addresses, masks that a device has not, contention, and at most once
  * across reconnects.

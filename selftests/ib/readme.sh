@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_rdma,rdma_rxe,dummy netns=init ref=0 timeout=60 lanes=debian
+# vm: nodes=1 modules=rds_rdma,rdma_rxe,dummy netns=init ref=0 timeout=60 lanes=uml
 # The five lines of README.md that make a RoCE device in software: taken from there, run.
 . "${SELFTESTS:-$(dirname "$0")/..}/lib.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=100 waits=1
+# vm: nodes=1 modules=rds_rdma,rdma_rxe,veth netns=init ref=0 timeout=100 waits=1 lanes=uml
 # A user who has links made to as many addresses as there may be links does not keep those of
 # others from being made.
 . "$(dirname "$0")/common.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=90 waits=1
+# vm: nodes=1 modules=rds_tcp,veth,inet_diag,tcp_diag timeout=90 waits=1 lanes=uml
 # A full receiver stops its senders, and they are told when they may go on.
 . "$(dirname "$0")/common.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=180 ref=0 waits=1 lanes=debian
+# vm: nodes=1 modules=rds_tcp,veth,bridge timeout=180 ref=0 waits=1 lanes=uml
 # Connections that nobody uses go, those of peers that did answer too, and nobody can take
 # the whole table.  What was received stays received.
 . "$(dirname "$0")/common.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=60
+# vm: nodes=1 modules=rds_tcp,veth timeout=60 lanes=uml
 # Both loopbacks under stress: 127.0.0.1, and a host's own addresses.
 . "$(dirname "$0")/common.sh"
 

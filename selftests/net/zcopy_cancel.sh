@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0
+# vm: nodes=1 modules=rds_tcp,veth timeout=60 ref=0 lanes=uml
 # A zero-copy message that was cancelled while it is on the wire: its completion comes when
 # nobody reads the buffer any more, not before, and the peer gets what was sent.
 . "$(dirname "$0")/common.sh"

@@ -19,6 +19,7 @@ class Check:
     """The tests that run with one kernel."""
 
     SHARED = 2      # so much longer a test may take where others run at the same time
+    BESIDE = 2      # so many user-mode guests, which mostly wait, run beside those of QEMU
 
     def __init__(self, kernel, kind, jobs=1, variant="", minutes=0, each=0, board=None, lanes=False, build=None, beside=False):
         """
@@ -108,7 +109,7 @@ class Check:
 
     def run_guests(self, guest_tests):
         if self.jobs > 1 and len(guest_tests) > 1:
-            self.run_parallel([self.order(guest_tests)] * self.jobs, at_once=1 if self.beside else self.jobs)
+            self.run_parallel([self.order(guest_tests)] * self.jobs, at_once=self.BESIDE if self.beside else self.jobs)
             return
         # What mostly waits, for a cable that is out or a node that boots, goes beside the others.
         waiting = self.order(t for t in guest_tests if t.waits and self.kernel == "debian")

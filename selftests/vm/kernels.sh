@@ -39,9 +39,10 @@ kernel_must()
 
 kernel_make()
 {
-	local arch=x86_64
-	[ "$1" != uml-kasan ] || arch=um
-	make "ARCH=$arch" "${@:2}"
+	local how=(ARCH=x86_64)
+	[ "$1" != uml-kasan ] || how=(ARCH=um KASAN_SANITIZE_stacktrace.o=n
+		"CFLAGS_stacktrace.o=-include $here/uml-stacktrace.h")
+	make "${how[@]}" "${@:2}"
 }
 
 kernel_dir()
@@ -50,7 +51,8 @@ kernel_dir()
 	deb=$(ls -1 "$RDS_CACHE/debs" 2>/dev/null | grep '^linux-source-6\.12_' | sort -V | tail -n 1)
 	[ -n "$deb" ] || return 1
 	printf '%s/kernel/%s-%s\n' "$RDS_CACHE" "$1" \
-		"$({ echo "$deb"; kernel_fragments "$1"; } | sha256sum | cut -c 1-12)"
+		"$({ echo "$deb"; kernel_fragments "$1"; [ "$1" != uml-kasan ] || cat "$here/uml-stacktrace.h"; } |
+			sha256sum | cut -c 1-12)"
 }
 
 # --- for setup.sh, whose say, die, progress and need_disk these use

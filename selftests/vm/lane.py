@@ -20,7 +20,7 @@ SCAN = """k=/sys/kernel/debug/kmemleak; [ -e $k ] || exit 0
 	echo scan >$k && sleep 6 && echo scan >$k && cat $k"""
 
 
-# What the kernel loses by itself; user-mode Linux has no backtraces to tell by.
+# What the kernel loses by itself.
 KERNELS_OWN = re.compile("|".join((
     r'comm "swapper',                               # while it booted
     r'comm "mount".*\n.*\n *2f 2f ',                # the path that UML's hostfs was told to mount
