@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=120 waits=1 lanes=uml */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 waits=1 */
 /* Congestion: thresholds, ENOBUFS, waiting senders, who is woken and when. */
 #include "rds_duo.h"
 #include "../fairclock.h"

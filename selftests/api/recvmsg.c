@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_tcp,veth timeout=120 lanes=uml */
+/* vm: nodes=1 modules=rds_tcp,veth timeout=120 */
 /* recvmsg(): flags, truncation, waiting, names, faults. */
 #include "rds_duo.h"
 #include "../fairclock.h"

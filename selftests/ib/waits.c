@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,veth netns=init timeout=150 ref=0 waits=1 lanes=uml */
+/* vm: nodes=1 modules=rds_rdma,rdma_rxe,rdma_ucm,veth netns=init timeout=150 ref=0 waits=1 */
 /*
  * The waits of net/waits.h over verbs; and those that are there for memory and operations: for
  * an operation that a peer does not take, for pages, for a registration.
