@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vm: nodes=1 modules=rds_rdma,rds_tcp,rdma_rxe,rdma_ucm,veth netns=init timeout=300 ref=0 lanes=uml */
+/* vm: modules=rds_rdma,rds_tcp,rdma_rxe,rdma_ucm,veth netns=init timeout=300 ref=0 lanes=uml */
 /*
  * What peers over verbs, and readers who do not read, can make us hold, and whom that stops:
  * nobody else, and not for ever.

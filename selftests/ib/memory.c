@@ -182,7 +182,7 @@ TEST_F_TIMEOUT(memory, credits__reader_who_never_reads, 100)
 	ASSERT_TRUE(fill_stuck(self->p, f, self->fd));
 	/* more than the ring has buffers */
 	EXPECT_TRUE(flood(self->p, f, 1500, STUCK, 10000));
-	/* behind them: who reads while some are not looked at yet makes room for the last of them */
+	/* behind them: who reads while some are not looked at yet makes room for the last */
 	EXPECT_TRUE(flood(self->p, f, 1, PORT, 10000));
 	EXPECT_EQ(4096, recv_wait(self->fd, f->data, 4096));
 	EXPECT_EQ(-1, peer_event(self->p, 0));
