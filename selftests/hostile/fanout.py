@@ -70,7 +70,7 @@ def accepted_again(listener):
     """The link of path 0, and those that were dialled before it: the others are known from before."""
     conns, end = [], time.monotonic() + 20
     while time.monotonic() < end:
-        ready = select.select([listener] + conns, [], [])[0]
+        ready = select.select([listener] + conns, [], [], 0.1)[0]
         if listener in ready:
             conns.append(accepted(listener))
             ready.remove(listener)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=180 ref=0 waits=1 lanes=uml
+# vm: nodes=1 modules=rds_tcp,veth,bridge,inet_diag,tcp_diag timeout=180 ref=0 waits=1
 # First contact: the first messages of a socket go by path 0, later ones, once the peer has told
 # that it knows more paths, by another.  A peer whose TCP has acknowledged the first ones, and whose
 # RDS has not read them, must not get the later ones before.

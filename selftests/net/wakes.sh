@@ -76,7 +76,8 @@ crowd() {
 	busywait 60 says senders full && busywait 60 blocked "$1" $((before + COUNT)) || rc=1
 	full=$(sed -n 's/^full //p' "$T/senders")
 	trace
-	# not half of them: over TCP some were accepted before the map came, and are still under way
+	# not half of them: over TCP some were accepted before the map came, and are still under way.
+	# What is left then is less than half of the queue, which takes 107.
 	tell some $((full - 40)) || rc=1
 	busywait 20 half_woken || rc=1
 	sleep 1			# more may follow

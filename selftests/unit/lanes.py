@@ -29,7 +29,7 @@ def everyone():
 
 # Things end or change here while others use them: that wants two processors, and sanitizers.
 RACES = re.compile(r"race/|stress/|api/races$|net/(unload|netns_delete|tcpkill|crossed|multipath|many)$|"
-                   r"hostile/gone$|ib/(restart|rdma_ops|rdma_stress|orphan)$")
+                   r"hostile/(gone|fanout)$|ib/(restart|rdma_ops|rdma_stress|orphan)$")
 
 
 def races_in_both():
